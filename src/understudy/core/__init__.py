@@ -1,0 +1,1 @@
+"""Everything that decides. Standard library only; time, environment and I/O come as arguments."""

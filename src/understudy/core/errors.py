@@ -1,0 +1,179 @@
+"""The exception tree.
+
+    UnderstudyError
+    ├── SpecError                a chain text that cannot be read
+    │   ├── EmptySpec
+    │   ├── AliasCycle
+    │   ├── UnknownProvider
+    │   └── UnknownAlias
+    ├── InvalidDSN               an LLM_* variable that cannot be read
+    ├── InvalidRequest           a request that no target could answer
+    ├── Stall                    our watchdog fired; knows its phase
+    ├── ProviderError            one failed attempt: fault, target, status_code, retry_after
+    └── ChainExhausted           an ExceptionGroup: one error per failed or skipped target
+
+A message names the thing, shows what was found and says what would be right. No secrets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Self
+
+from understudy.core.faults import Fault
+from understudy.core.target import Attempt
+
+
+class UnderstudyError(Exception):
+    """Everything this library raises on purpose."""
+
+
+class SpecError(UnderstudyError, ValueError):
+    """A chain text that cannot be read."""
+
+
+class EmptySpec(SpecError):
+    """Nothing but commas and blanks."""
+
+
+class AliasCycle(SpecError):
+    """An alias that leads back to itself."""
+
+
+class UnknownProvider(SpecError):
+    """A provider that is neither registered nor in the environment."""
+
+
+class UnknownAlias(SpecError):
+    """A bare word that no alias and no resolver knows."""
+
+
+class InvalidDSN(UnderstudyError, ValueError):
+    """An `LLM_*` variable that cannot be read. Never quotes the token."""
+
+
+class InvalidRequest(UnderstudyError, ValueError):
+    """A request that is wrong in itself, whoever the target; says the path of the wrong field."""
+
+
+class Stall(UnderstudyError, TimeoutError):
+    """Our watchdog fired: no progress for too long."""
+
+    def __init__(self, phase: str, provider: str, seconds: float) -> None:
+        self.phase = phase  # "pre_first_byte" or "mid_stream"
+        super().__init__(f'upstream stall ({phase}) on provider "{provider}" after {seconds:g}s')
+
+
+class ProviderError(UnderstudyError):
+    """One failed attempt at one target. The original error is on `__cause__`."""
+
+    def __init__(
+        self,
+        fault: Fault = Fault.UNKNOWN,
+        target: str = "",
+        status_code: int | None = None,
+        retry_after: float | None = None,
+        *,
+        message: str = "",
+        billing: str = "",
+    ) -> None:
+        super().__init__(fault, target, status_code, retry_after)
+        self.fault = Fault(fault)
+        self.target = target  # `provider/model`, or just `provider`
+        self.status_code = status_code
+        self.retry_after = retry_after
+        self.message = message  # what the provider said, cleared of secrets
+        self.billing = billing  # "not_sent", "refused", "maybe_billed" or "" when unknown
+        self.retry_source = "" if retry_after is None else "header"  # or "body"
+
+    def __str__(self) -> str:
+        provider = self.target.partition("/")[0] or "?"
+        head = f"failover[{provider}/{self.fault}]: status={self.status_code or 0}"
+        detail = self.message or text_of(self.__cause__)
+        return f"{head}: {detail}" if detail else head
+
+    def at(self, target: str) -> ProviderError:
+        """This error, told of a target: itself, or a copy with the same cause."""
+        if self.target == target:
+            return self
+        told = ProviderError(
+            self.fault,
+            target,
+            self.status_code,
+            self.retry_after,
+            message=self.message,
+            billing=self.billing,
+        )
+        told.retry_source = self.retry_source
+        told.__cause__ = self.__cause__
+        return told
+
+
+class ChainExhausted(UnderstudyError, ExceptionGroup[ProviderError]):
+    """No target could answer: one error per failed or skipped target, and the whole story.
+
+    `except*` finds the wrapped causes too, not only `ProviderError`: see `split`.
+    """
+
+    attempts: tuple[Attempt, ...]
+    retry_after: float | None  # seconds until the soonest re-admission, if any is known
+
+    def __new__(
+        cls,
+        errors: Sequence[ProviderError],
+        attempts: Sequence[Attempt] = (),
+        retry_after: float | None = None,
+    ) -> Self:
+        self = super().__new__(cls, "no target could answer", list(errors))
+        self.attempts = tuple(attempts)
+        self.retry_after = retry_after
+        return self
+
+    def __init__(self, *args: object) -> None:
+        """Nothing: an exception group takes its fields in `__new__`."""
+
+    def __str__(self) -> str:
+        errors = (e for e in self.exceptions if isinstance(e, ProviderError))
+        reasons = "; ".join(f"{e.target}: {reason_of(e)}" for e in errors)
+        return f"{self.message}: {reasons}"
+
+    def derive(self, excs: Sequence[ProviderError]) -> ChainExhausted:  # type: ignore[override]
+        return ChainExhausted(excs, self.attempts, self.retry_after)
+
+    # The built-in's overloads cannot be repeated here without repeating its type variables.
+    def split(self, condition):  # type: ignore[no-untyped-def]
+        """Like the built-in, but a type also matches an error by what caused it."""
+        return super().split(_through_causes(condition))
+
+    def subgroup(self, condition):  # type: ignore[no-untyped-def]
+        return super().subgroup(_through_causes(condition))
+
+
+def reason_of(error: BaseException) -> str:
+    """Why one target did not answer, in the words used everywhere."""
+    if not isinstance(error, ProviderError):
+        return text_of(error)
+    status = f" ({error.status_code})" if error.status_code else ""
+    detail = error.message or text_of(error.__cause__)
+    return f"{error.fault}{status}: {detail}" if detail else f"{error.fault}{status}"
+
+
+def text_of(error: BaseException | None) -> str:
+    """An error's own words, or its type when it has none."""
+    return "" if error is None else str(error) or type(error).__name__
+
+
+Condition = type[BaseException] | tuple[type[BaseException], ...] | Callable[[BaseException], bool]
+
+
+def _through_causes(condition: Condition) -> Callable[[BaseException], bool]:
+    if not isinstance(condition, type | tuple):
+        return condition
+
+    def matches(error: BaseException) -> bool:
+        link: BaseException | None = error
+        while link is not None and not isinstance(link, condition):
+            link = link.__cause__
+        return link is not None
+
+    return matches

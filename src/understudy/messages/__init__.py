@@ -1,0 +1,1 @@
+"""The neutral conversation: what is said, independent of any vendor's wire. Pure."""

@@ -1,0 +1,120 @@
+"""What is asked. Values only; `Request` is never changed, options act on a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from understudy.messages.parts import NO_EXTRA, Extra, Json, Part, Text, ToolCall, ToolResult
+
+Role = Literal["system", "user", "assistant", "tool"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn. Assistant turns may hold tool calls, tool turns hold tool results."""
+
+    role: Role
+    parts: tuple[Part, ...] = ()
+    extra: Extra = field(default=NO_EXTRA, repr=False)
+
+    @property
+    def text(self) -> str:
+        return "".join(part.text for part in self.parts if isinstance(part, Text))
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A function the model may call; `parameters` is a JSON schema, None for no arguments."""
+
+    name: str
+    description: str = ""
+    parameters: dict[str, Json] | None = None
+    extra: Extra = field(default=NO_EXTRA, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerTool:
+    """A tool the vendor runs itself (web search, code); goes to its issuer only."""
+
+    issuer: str
+    value: Json = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolChoice:
+    """`auto`, `none`, `required`, or `tool` with a name."""
+
+    mode: Literal["auto", "none", "required", "tool"] = "auto"
+    name: str = ""
+    parallel: bool | None = None  # may the model call several tools at once
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """Structured output: a JSON schema, or None for any JSON object."""
+
+    schema: dict[str, Json] | None = None
+    name: str = "response"
+    strict: bool | None = None
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One conversation to be answered. System prompts are messages of role `system`."""
+
+    messages: tuple[Message, ...] = ()
+    tools: tuple[Tool | ServerTool, ...] = ()
+    tool_choice: ToolChoice | None = None
+    output: Schema | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+    reasoning: str | None = None  # effort: "none", "minimal", "low", "medium", "high", …
+    reasoning_tokens: int | None = None  # a budget, where the wire speaks in tokens
+    user: str | None = None
+    issuer: str = ""  # the dialect that read this request; `extra` goes back to it only
+    extra: Extra = field(default=NO_EXTRA, repr=False)
+
+    @classmethod
+    def of(cls, prompt: str | Request | Iterable[Message]) -> Request:
+        """A request from what callers like to write: text, messages, or a request as it is."""
+        if isinstance(prompt, Request):
+            return prompt
+        if isinstance(prompt, str):
+            return cls(messages=(user(prompt),))
+        return cls(messages=tuple(prompt))
+
+    def having(self, **options: object) -> Request:
+        """A copy with other options; an unknown one is named."""
+        try:
+            return replace(self, **options)  # type: ignore[arg-type]
+        except TypeError:
+            unknown = sorted(set(options) - set(self.__slots__))
+            known = ", ".join(self.__slots__)
+            raise TypeError(f"unknown request option {unknown}; known: {known}") from None
+
+
+def system(text: str) -> Message:
+    return Message("system", (Text(text),))
+
+
+def user(*parts: str | Part) -> Message:
+    return Message("user", tuple(Text(p) if isinstance(p, str) else p for p in parts))
+
+
+def assistant(*parts: str | Part) -> Message:
+    return Message("assistant", tuple(Text(p) if isinstance(p, str) else p for p in parts))
+
+
+def tool_result(call: ToolCall, content: str, *, is_error: bool = False) -> Message:
+    return Message("tool", (ToolResult(call.id, call.name, (Text(content),), is_error),))

@@ -1,0 +1,121 @@
+"""What is answered: a whole `Response`, or events that end in one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from understudy.core.target import Attempt
+from understudy.messages.parts import (
+    NO_EXTRA,
+    Extra,
+    File,
+    Image,
+    Opaque,
+    Part,
+    Reasoning,
+    Text,
+    ToolCall,
+)
+
+FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens as the wire counts them.
+
+    The vendors disagree: Anthropic leaves cached tokens out of its input, Gemini leaves reasoning
+    out of its output. The two flags say so, and `total_input`, `total_output` are comparable.
+    """
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    reasoning: int = 0
+    tool_input: int = 0  # prompts of provider-run tools (Gemini), beside `input`
+    cache_apart: bool = False  # cache_read and cache_write are not within input
+    reasoning_apart: bool = False  # reasoning is not within output
+
+    @property
+    def total_input(self) -> int:
+        cached = self.cache_read + self.cache_write if self.cache_apart else 0
+        return self.input + self.tool_input + cached
+
+    @property
+    def total_output(self) -> int:
+        return self.output + (self.reasoning if self.reasoning_apart else 0)
+
+    @property
+    def total(self) -> int:
+        return self.total_input + self.total_output
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A whole answer. Give `parts`, or `text`, `reasoning`, `tool_calls`: each tells the other."""
+
+    text: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    reasoning: str = ""
+    finish_reason: FinishReason = "stop"
+    usage: Usage | None = None
+    model: str = ""  # from a chain: the `provider/model` that served; from a dialect: the wire's
+    attempts: tuple[Attempt, ...] = ()
+    refusal: str = ""
+    id: str = ""
+    finish_raw: str = ""  # the wire's own word
+    parts: tuple[Part, ...] = ()
+    issuer: str = ""  # the dialect that read this; `extra` goes back to it only
+    extra: Extra = field(default=NO_EXTRA, repr=False)
+
+    def __post_init__(self) -> None:
+        tell = _from_parts(self.parts) if self.parts else {"parts": _to_parts(self)}
+        for name, value in tell.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def blank(self) -> str:
+        """Why this is no answer, or "" if it is one (contract C11)."""
+        if self.text.strip() or self.tool_calls or self.refusal:
+            return ""
+        if self.finish_reason == "content_filter":
+            return ""  # filtered is an answer: another target must not be asked to get round it
+        if self.finish_reason == "length" and self.reasoning:
+            return ""
+        if any(isinstance(part, Image | File | Opaque) for part in self.parts):
+            return ""
+        return "neither text, tool call nor image came back"
+
+
+def _from_parts(parts: tuple[Part, ...]) -> dict[str, object]:
+    return {
+        "text": "".join(part.text for part in parts if isinstance(part, Text)),
+        "reasoning": "".join(part.text for part in parts if isinstance(part, Reasoning)),
+        "tool_calls": tuple(part for part in parts if isinstance(part, ToolCall)),
+    }
+
+
+def _to_parts(answer: Response) -> tuple[Part, ...]:
+    thinking = (Reasoning(answer.reasoning),) if answer.reasoning else ()
+    text = (Text(answer.text),) if answer.text else ()
+    return (*thinking, *text, *answer.tool_calls)
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """Some more visible text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    """Some more thinking."""
+
+    text: str
+
+
+# A stream gives deltas and whole tool calls, then exactly one Response, last.
+Event = TextDelta | ReasoningDelta | ToolCall | Response
