@@ -1,1 +1,1 @@
-"""Vendors' wire formats, read and written. Pure: bytes and JSON in, neutral values out, and back."""
+"""Vendors' wire formats, read and written. Pure: bytes in, neutral values out, and back."""

@@ -1,4 +1,4 @@
-"""Server-sent events and newline-delimited JSON: bytes in, whole frames out, the tail waits inside.
+"""Server-sent events and line-delimited JSON: bytes in, whole frames out, the tail waits inside.
 
 Any slicing of the bytes gives the same frames: CRLF, CR, split characters and a missing last
 blank line included. A line longer than `limit` is refused, so a hostile peer costs at most that.
