@@ -9,6 +9,7 @@
     ├── InvalidDSN               an LLM_* variable that cannot be read
     ├── InvalidRequest           a request that no target could answer
     ├── Stall                    our watchdog fired; knows its phase
+    ├── OutOfTime                the caller's own deadline passed; nobody is blamed
     ├── ProviderError            one failed attempt: fault, target, status_code, retry_after
     └── ChainExhausted           an ExceptionGroup: one error per failed or skipped target
 
@@ -62,6 +63,10 @@ class Stall(UnderstudyError, TimeoutError):
     def __init__(self, phase: str, provider: str, seconds: float) -> None:
         self.phase = phase  # "pre_first_byte" or "mid_stream"
         super().__init__(f'upstream stall ({phase}) on provider "{provider}" after {seconds:g}s')
+
+
+class OutOfTime(UnderstudyError, TimeoutError):
+    """The caller's deadline, or a target's share of it, passed. No target is to blame."""
 
 
 class ProviderError(UnderstudyError):
@@ -124,7 +129,8 @@ class ChainExhausted(UnderstudyError, ExceptionGroup[ProviderError]):
         attempts: Sequence[Attempt] = (),
         retry_after: float | None = None,
     ) -> Self:
-        self = super().__new__(cls, "no target could answer", list(errors))
+        reasons = "; ".join(f"{error.target}: {reason_of(error)}" for error in errors)
+        self = super().__new__(cls, f"no target could answer: {reasons}", list(errors))
         self.attempts = tuple(attempts)
         self.retry_after = retry_after
         return self
@@ -133,9 +139,7 @@ class ChainExhausted(UnderstudyError, ExceptionGroup[ProviderError]):
         """Nothing: an exception group takes its fields in `__new__`."""
 
     def __str__(self) -> str:
-        errors = (e for e in self.exceptions if isinstance(e, ProviderError))
-        reasons = "; ".join(f"{e.target}: {reason_of(e)}" for e in errors)
-        return f"{self.message}: {reasons}"
+        return self.message
 
     def derive(self, excs: Sequence[ProviderError]) -> ChainExhausted:  # type: ignore[override]
         return ChainExhausted(excs, self.attempts, self.retry_after)

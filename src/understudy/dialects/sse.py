@@ -1,7 +1,8 @@
 """Server-sent events and line-delimited JSON: bytes in, whole frames out, the tail waits inside.
 
-Any slicing of the bytes gives the same frames: CRLF, CR, split characters and a missing last
-blank line included. A line longer than `limit` is refused, so a hostile peer costs at most that.
+Any slicing of the bytes gives the same frames: CRLF, CR, a byte order mark, split characters and
+a missing last blank line included. A line or an event longer than `limit` is refused, so a hostile
+peer costs at most that; the time spent is linear in the bytes, however small the slices.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from dataclasses import dataclass, field
 from understudy.dialects.base import Garbled
 
 MAX_LINE = 16 * 1024 * 1024  # bytes; an image in one event is a few MB
+BOM = b"\xef\xbb\xbf"
+BLANK = b" \t\r\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +29,9 @@ class Lines:
     """Splits bytes at LF, CRLF or lone CR (the SSE standard allows all three)."""
 
     limit: int = MAX_LINE
-    _tail: bytes = b""
+    _tail: bytearray = field(default_factory=bytearray)  # grows in place: no quadratic copying
     _skip_lf: bool = False  # the last chunk ended in CR: a leading LF belongs to it
+    _first: bool = True  # a byte order mark may stand before the first line
 
     def feed(self, data: bytes) -> list[bytes]:
         if self._skip_lf and data:
@@ -37,20 +41,33 @@ class Lines:
             self._skip_lf = data.endswith(b"\r")
             data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         if b"\n" not in data:
-            self._keep(self._tail + data)
+            self._tail += data
+            self._check(self._tail)
             return []
-        *lines, tail = (self._tail + data).split(b"\n")
-        self._keep(tail)
-        return lines
+        if self._tail:
+            self._tail += data
+            data = bytes(self._tail)
+            self._tail = bytearray()
+        lines = data.split(b"\n")
+        if len(data) > self.limit:
+            for line in lines:
+                self._check(line)
+        self._tail += lines.pop()
+        return self._unmarked(lines) if self._first else lines
 
     def end(self) -> list[bytes]:
-        tail, self._tail = self._tail, b""
+        tail, self._tail = bytes(self._tail), bytearray()
+        if self._first:
+            tail = tail.removeprefix(BOM)
         return [tail] if tail else []
 
-    def _keep(self, tail: bytes) -> None:
-        if len(tail) > self.limit:
+    def _check(self, line: bytes | bytearray) -> None:
+        if len(line) > self.limit:
             raise Garbled(f"a line of more than {self.limit} bytes")
-        self._tail = tail
+
+    def _unmarked(self, lines: list[bytes]) -> list[bytes]:
+        self._first = False
+        return [lines[0].removeprefix(BOM), *lines[1:]]
 
 
 @dataclass(slots=True)
@@ -60,6 +77,7 @@ class Frames:
     lines: Lines = field(default_factory=Lines)
     _event: str = ""
     _data: list[bytes] = field(default_factory=list)
+    _size: int = 0
 
     def feed(self, data: bytes) -> list[Frame]:
         return self._group(self.lines.feed(data))
@@ -69,14 +87,69 @@ class Frames:
         return self._group([*self.lines.end(), b""])
 
     def _group(self, lines: list[bytes]) -> list[Frame]:
-        frames = []
+        frames: list[Frame] = []
         for line in lines:
             if line.startswith(b"data:"):
-                self._data.append(line[6:] if line.startswith(b"data: ") else line[5:])
+                self._keep(line[6:] if line.startswith(b"data: ") else line[5:])
             elif not line:
                 if self._data:
-                    frames.append(Frame(self._event, b"\n".join(self._data)))
-                self._event, self._data = "", []
+                    self._close(frames)
+                self._event = ""
             elif line.startswith(b"event:"):
                 self._event = line[6:].strip().decode("utf-8", "replace")
+            elif line.startswith(b"{"):  # no field name does: a proxy's error, written as it was
+                self._close(frames)
+                self._keep(line)
+                self._close(frames)
         return frames
+
+    def _keep(self, data: bytes) -> None:
+        self._size += len(data) + 1
+        if self._size > self.lines.limit + 1:
+            raise Garbled(f"an event of more than {self.lines.limit} bytes")
+        self._data.append(data)
+
+    def _close(self, frames: list[Frame]) -> None:
+        pieces, self._data, self._size = self._data, [], 0
+        data = pieces[0] if len(pieces) == 1 else b"\n".join(pieces)
+        if data:  # the standard does not dispatch an event without data
+            frames.append(Frame(self._event, data))
+
+
+@dataclass(slots=True)
+class Body:
+    """The frames of a stream, or the whole of it when a peer answered plain JSON instead.
+
+    Some servers ignore `stream: true`, and most write their errors plainly: a body that begins
+    with `{` is no event stream. It is then kept in `plain` until the end.
+    """
+
+    frames: Frames = field(default_factory=Frames)
+    plain: bytearray | None = None
+    empty: bool = True  # nothing but blanks so far
+    _head: bytes = b""
+
+    def feed(self, data: bytes) -> list[Frame]:
+        if self.empty:
+            data = self._open(data)
+        if self.plain is None:
+            return self.frames.feed(data)
+        self.plain += data
+        if len(self.plain) > self.frames.lines.limit:
+            raise Garbled(f"a body of more than {self.frames.lines.limit} bytes")
+        return []
+
+    def end(self) -> list[Frame]:
+        if self.plain is not None:
+            return []
+        return [*self.frames.feed(self._head), *self.frames.end()]
+
+    def _open(self, data: bytes) -> bytes:
+        """Decide by the first byte that means something; until it comes, wait."""
+        self._head = (self._head + data).lstrip(BLANK).removeprefix(BOM).lstrip(BLANK)
+        if not self._head or BOM.startswith(self._head):
+            return b""
+        data, self._head, self.empty = self._head, b"", False
+        if data.startswith(b"{"):
+            self.plain = bytearray()
+        return data

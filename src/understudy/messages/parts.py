@@ -20,7 +20,7 @@ class Text:
     """Visible text."""
 
     text: str
-    extra: Extra = field(default=NO_EXTRA, repr=False)
+    extra: Extra = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Image:
     data: bytes = field(default=b"", repr=False)
     mime: str = ""
     url: str = ""
-    extra: Extra = field(default=NO_EXTRA, repr=False)
+    extra: Extra = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class File:
     mime: str = ""
     url: str = ""
     name: str = ""
-    extra: Extra = field(default=NO_EXTRA, repr=False)
+    extra: Extra = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Reasoning:
     issuer: str = ""  # dialect name
     signature: str = field(default="", repr=False)
     data: str = field(default="", repr=False)
-    extra: Extra = field(default=NO_EXTRA, repr=False)
+    extra: Extra = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class ToolCall:
     name: str
     arguments: str = "{}"
     issuer: str = ""  # set when `extra` is bound to that dialect (Gemini thought signatures)
-    extra: Extra = field(default=NO_EXTRA, repr=False)
+    extra: Extra = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class ToolResult:
     name: str = ""
     content: tuple[Text | Image | File, ...] = ()
     is_error: bool = False
-    extra: Extra = field(default=NO_EXTRA, repr=False)
+    extra: Extra = field(default_factory=dict, repr=False)
 
     @property
     def text(self) -> str:

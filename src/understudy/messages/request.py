@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from understudy.messages.parts import NO_EXTRA, Extra, Json, Part, Text, ToolCall, ToolResult
+from understudy.messages.parts import Extra, Json, Part, Text, ToolCall, ToolResult
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -17,7 +17,7 @@ class Message:
 
     role: Role
     parts: tuple[Part, ...] = ()
-    extra: Extra = field(default=NO_EXTRA, repr=False)
+    extra: Extra = field(default_factory=dict, repr=False)
 
     @property
     def text(self) -> str:
@@ -35,7 +35,7 @@ class Tool:
     name: str
     description: str = ""
     parameters: dict[str, Json] | None = None
-    extra: Extra = field(default=NO_EXTRA, repr=False)
+    extra: Extra = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Request:
     reasoning_tokens: int | None = None  # a budget, where the wire speaks in tokens
     user: str | None = None
     issuer: str = ""  # the dialect that read this request; `extra` goes back to it only
-    extra: Extra = field(default=NO_EXTRA, repr=False)
+    extra: Extra = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, prompt: str | Request | Iterable[Message]) -> Request:

@@ -7,7 +7,6 @@ from typing import Literal
 
 from understudy.core.target import Attempt
 from understudy.messages.parts import (
-    NO_EXTRA,
     Extra,
     File,
     Image,
@@ -68,7 +67,7 @@ class Response:
     finish_raw: str = ""  # the wire's own word
     parts: tuple[Part, ...] = ()
     issuer: str = ""  # the dialect that read this; `extra` goes back to it only
-    extra: Extra = field(default=NO_EXTRA, repr=False)
+    extra: Extra = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         tell = _from_parts(self.parts) if self.parts else {"parts": _to_parts(self)}

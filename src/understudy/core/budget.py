@@ -1,0 +1,48 @@
+"""How many retries all requests together may make. When it is spent, only retries stop."""
+
+from __future__ import annotations
+
+from threading import Lock
+
+from understudy.core.health import Clock
+
+BURST_SECONDS = 10.0  # how long unused allowance is kept
+
+
+class RetryBudget:
+    """A token bucket: every request deposits `ratio`, every second `rate`, a retry takes one."""
+
+    def __init__(self, ratio: float, rate: float, *, clock: Clock) -> None:
+        self.ratio = ratio
+        self.rate = rate
+        self.clock = clock
+        self._tokens = rate
+        self._read_at = clock()
+        self._lock = Lock()
+
+    def deposit(self) -> None:
+        """A request began."""
+        with self._lock:
+            self._refill()
+            self._tokens += self.ratio
+
+    def withdraw(self) -> bool:
+        """May one more retry be made?"""
+        with self._lock:
+            self._refill()
+            if self._tokens < 1.0:
+                return False
+            self._tokens -= 1.0
+            return True
+
+    @property
+    def left(self) -> float:
+        with self._lock:
+            self._refill()
+            return self._tokens
+
+    def _refill(self) -> None:
+        now = self.clock()
+        ceiling = max(self.rate, 1.0) * BURST_SECONDS
+        self._tokens = min(ceiling, self._tokens + (now - self._read_at) * self.rate)
+        self._read_at = now

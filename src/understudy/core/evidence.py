@@ -1,0 +1,369 @@
+"""What a failure says, unwrapped: machine codes innermost first, messages, embedded statuses.
+
+Knows where vendors, proxies and SDKs hide the error inside an error; decides nothing. Only known
+places are read, because bodies echo the caller's own text. No input raises, none takes long: JSON
+above a cap is not parsed, its head and tail are scanned for the fields that matter.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Protocol, runtime_checkable
+
+from understudy.core.answers import Answer, failed, read_answer
+
+PARSE_CAP = 65_536  # bytes; a longer body is scanned at both ends, not parsed
+SCAN_HEAD, SCAN_TAIL = 8_192, 2_048
+MESSAGE_HEAD, MESSAGE_TAIL = 2_000, 500
+TEXT_CAP = 8_192
+MAX_DEPTH, MAX_NODES = 10, 96
+
+CODE_KEYS = frozenset(
+    "code type status reason errorcode errortype errcode statuscode httpstatus httpcode "
+    "httpstatuscode statusname errorname exceptiontype".split()
+)
+# Text here is a message, anything else is looked into.
+PLACES = frozenset(
+    "error errors message msg detail details errormessage errormsg errordescription statusmsg title "
+    "faultstring fault cause innererror inner exception body raw baseresp metadata upstreamerror "
+    "originalerror lasterror failure responsemetadata errordetails messages".split()
+)
+CONTAINERS = frozenset(("response", "data", "violations", "choices"))  # never messages themselves
+DELAY_KEYS = frozenset(
+    "retrydelay quotaresetdelay quotaresettimestamp retryafter retryafterms retryafterseconds "
+    "retryaftersec retryin retryinseconds resetsinseconds resetinseconds resetseconds resetsin "
+    "resetsat resetat resettime estimatedtime waitseconds waittime".split()
+)
+_ALNUM = {ord(c): None for c in map(chr, range(128)) if not c.isalnum()}
+_QUOTES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "\n": " "})
+
+# `'key': 'value'` and `"key": 429` in JSON that is cut, too long, or a Python repr.
+_PAIR = re.compile(
+    r"""["'](code|type|status|reason|message|msg|detail|error|error_code|error_type|errorCode"""
+    r"""|__type|status_code|http_status|retryDelay|quotaResetDelay|retry_after|resets_in_seconds"""
+    r"""|estimated_time)\\?["']\s{0,4}:\s{0,4}(?:\\?"((?:[^"\\]|\\[^"]){0,2000})"""
+    r"""|'((?:[^'\\]|\\.){0,2000})|(-?\d{1,15}(?:\.\d{1,9})?))"""
+)
+_CLASS_NAME = re.compile(
+    r"An error occurred \((\w{1,80})\)|code = (\w{1,40}) desc|StatusCode\.([A-Z_]{1,40})"
+    r"|\b([A-Z]\w{1,80}(?:Error|Exception|Exhausted))\b|exception-type\W{1,8}(\w{1,60}Exception)"
+)
+_SNAKE = re.compile(r"\b[A-Za-z]{1,30}(?:_[A-Za-z]{1,30}){1,6}\b")
+_VENDOR_NUMBER = re.compile(r"\((\d{4})\)\s{0,2}$|^\[(\d{4})\]")
+_STATUS = re.compile(
+    r"(?:status|status[ _]?code|error code|http(?:/[\d.]{1,3})?|\bcode|returned|error)"
+    r"[\s\"'`:=(\[]{1,4}([45]\d\d)\b(?![.,]\d)"
+    r"|^\W{0,3}([45]\d\d)\b(?![.,]\d)"
+    r"|\b([45]\d\d) (?:too many|bad |unauth|forbidden|payment|not found|internal|service|gateway"
+    r"|request|unproc|client error|server error)",
+    re.I,
+)
+_CLASS_HINTS = ("Error", "Exception", "Exhausted", "occurred (", "code = ", "StatusCode")
+_TITLE = re.compile(r"<(title|h1)[^>]{0,200}>([^<]{1,300})", re.I)
+_DECODER = json.JSONDecoder()
+
+
+@runtime_checkable
+class _HasItems(Protocol):
+    def items(self) -> Iterable[object]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything a body says about why it is not an answer."""
+
+    codes: tuple[tuple[int, str], ...] = ()  # (depth, squashed word), innermost first
+    numbers: tuple[int, ...] = ()  # HTTP statuses in fields, outermost first
+    text: str = "\n"  # all messages, lower case, one a line, begins and ends with a newline
+    messages: tuple[str, ...] = ()
+    delays: tuple[tuple[str, object], ...] = ()  # (squashed key, value), outermost first
+    headers: tuple[tuple[str, object], ...] = ()  # an upstream's headers quoted in the body
+    answer: Answer = Answer()  # what the body holds when seen as an answer
+    errant: bool = False  # the body says that it is an error
+    blank: bool = False  # there is no body, or nothing in it
+
+
+def plain(word: str) -> str:
+    """Letters and digits only, lower case: one spelling for `statusCode` and `status_code`."""
+    return word.translate(_ALNUM).lower()
+
+
+def squash(word: str) -> str:
+    """One spelling for `RateLimitError`, `rate_limit_error` and `rate-limit`."""
+    return plain(word).removesuffix("exception").removesuffix("error")
+
+
+def read_body(body: object, *, refused: bool = False) -> Facts:
+    """The facts in a body: bytes, text or parsed JSON. A refused one is not read as an answer."""
+    found = _Found(refused=refused)
+    if isinstance(body, bytes | bytearray):
+        cut = bytes(body[:SCAN_HEAD]) + b"\n" + bytes(body[-SCAN_TAIL:])
+        body = (cut if len(body) > PARSE_CAP else body).decode("utf-8", "replace")
+    if isinstance(body, str):
+        cut_text = f"{body[:SCAN_HEAD]}\n{body[-SCAN_TAIL:]}"
+        body = (cut_text if len(body) > PARSE_CAP else body).strip("\ufeff\0 \t\r\n")
+        found.body(body)
+    elif isinstance(body, dict | list):
+        found.payload(body)
+    return found.facts(blank=not body)
+
+
+def spoken_statuses(facts: Facts) -> Iterator[int]:
+    """HTTP statuses in the messages, innermost first."""
+    for text in facts.messages:
+        for match in islice(_STATUS.finditer(text, 0, SCAN_TAIL), 6):
+            yield int(match[match.lastindex or 0])
+
+
+def parse(text: str) -> object:
+    """JSON, or None when it is none or nested too deep."""
+    try:
+        value: object = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+@dataclass(slots=True)
+class _Found:
+    """Facts while they are being collected; one per body, never shared."""
+
+    codes: list[tuple[int, str]] = field(default_factory=list)
+    numbers: list[tuple[int, int]] = field(default_factory=list)
+    messages: list[tuple[int, str]] = field(default_factory=list)
+    delays: list[tuple[str, object]] = field(default_factory=list)
+    headers: list[tuple[str, object]] = field(default_factory=list)
+    answer: Answer = Answer()
+    errant: bool = False
+    refused: bool = False
+    nodes: int = 0
+
+    def facts(self, *, blank: bool) -> Facts:
+        inner = sorted(self.messages, key=_inner)
+        texts = tuple(_cap(text) for _, text in inner)
+        lines = "\n".join(text.translate(_QUOTES) for text in texts)[:TEXT_CAP].lower()
+        return Facts(
+            codes=tuple(sorted(self.codes, key=_inner)),
+            numbers=tuple(n for _, n in sorted(self.numbers)),
+            text=f"\n{lines}\n",
+            messages=texts,
+            delays=tuple(self.delays),
+            headers=tuple(self.headers),
+            answer=self.answer,
+            errant=self.errant,
+            blank=blank,
+        )
+
+    def body(self, text: str) -> None:
+        """A body as text: JSON, events, a page, lines of JSON, or plain words."""
+        if text[:1] in ("{", "[", '"'):
+            value = parse(text)
+            if value is not None:
+                return self.payload(value)
+            self.lines(text)
+            if self.codes or self.messages or self.answer.seen:
+                return None
+            self.message(text, 0, loose=True)  # `[Errno 101] Network is unreachable`
+        elif text[:1] == "<":
+            for _, title in islice(_TITLE.findall(text[:SCAN_HEAD]), 2):
+                self.message(str(title), 0)
+        elif text[:1] == ":" or "data:" in text[:SCAN_HEAD] or text.startswith("event:"):
+            self.events(text)
+        elif text:
+            self.message(_cap(text), 0, loose=True)
+
+    def payload(self, value: object) -> None:
+        """Parsed JSON: an error, an answer, or both."""
+        if not self.refused:
+            self.errant = self.errant or failed(value)
+            self.answer = self.answer.and_then(read_answer(value))
+        self.dig(value, 0, "")
+
+    def lines(self, text: str) -> None:
+        """JSON lines, as Ollama streams them; what does not parse is read as torn JSON."""
+        for line in _ends([x for x in text.splitlines() if x[:1] == "{"]) if "\n" in text else ():
+            value = parse(line)
+            if value is not None:
+                self.event(value, "")
+        if not self.codes and not self.messages and not self.answer.seen:
+            self.torn(text, 0)
+
+    def events(self, text: str) -> None:
+        """A server-sent-event body. Comments and pings are nothing."""
+        name = ""
+        lines = [line for line in text.splitlines() if line.startswith(("data:", "event:"))]
+        for line in _ends(lines):
+            if line.startswith("event:"):
+                name = line[6:].strip()
+            else:
+                data = line[5:].strip()
+                value = parse(data) if data[:1] in ("{", "[") else None
+                self.event(data if value is None else value, name)
+                name = ""
+        self.answer = self.answer.and_then(Answer(seen=True))
+
+    def event(self, value: object, name: str) -> None:
+        if value == "[DONE]":
+            self.answer = self.answer.and_then(Answer(ended=True))
+        elif isinstance(value, str):
+            self.errant = self.errant or bool(value)
+            self.message(value, 0, loose=True)  # no event of ours is plain text
+        else:
+            self.answer = self.answer.and_then(read_answer(value))
+            if name == "error" or failed(value):
+                self.errant = True
+                self.dig(value, 0, "")
+
+    def dig(self, node: object, depth: int, place: str) -> None:
+        """Walk the known places below `node`."""
+        self.nodes += 1
+        if depth > MAX_DEPTH or self.nodes > MAX_NODES:
+            return
+        if isinstance(node, str):
+            self.message(node, depth)
+        elif isinstance(node, list):
+            for item in islice(node, 16):
+                self.dig(item, depth, place)
+        elif isinstance(node, dict):
+            if "object" in node and place == "":
+                place = "flat"
+            for key, value in islice(node.items(), 64):
+                self.entry(plain(str(key)[:60]), value, depth, place)
+
+    def entry(self, key: str, value: object, depth: int, place: str) -> None:
+        """One field of an error object, by its name."""
+        if key in DELAY_KEYS:
+            self.delays.append((key, value))
+        elif key in CODE_KEYS:
+            self.code(value, depth, place)
+        elif key in PLACES:
+            inside = place if place == "metadata" else key
+            self.dig(value, depth + (inside != "details"), inside)
+        elif key == "headers" and isinstance(value, dict):
+            self.headers.extend((str(k), v) for k, v in islice(value.items(), 64))
+        else:
+            self.odd(key, value, depth, place)
+
+    def odd(self, key: str, value: object, depth: int, place: str) -> None:
+        """Fields that mean something in one vendor's shape only."""
+        if key in CONTAINERS and not isinstance(value, str):
+            self.dig(value, depth + 1, place)
+        elif key == "data" and isinstance(value, str) and value[:1] == "{":
+            self.dig(value, depth + 1, place)  # OpenRouter's `raw: {data: "..."}`
+        elif key == "finishreason" and value == "error":
+            self.codes.append((depth, "finish:error"))
+        elif key in ("quotavalue", "quotalimitvalue") and str(value) == "0":
+            self.codes.append((depth, "quotavalue0"))  # Google: the plan has none of this
+        elif key == "name" and isinstance(value, str) and value.endswith(("Error", "Exception")):
+            self.codes.append((depth, squash(value)))
+        elif key.endswith("exception") and isinstance(value, dict):
+            self.codes.append((depth, squash(key)))  # an AWS stream frame names itself by its key
+            self.dig(value, depth + 1, key)
+
+    def code(self, value: object, depth: int, place: str) -> None:
+        """A machine word, an HTTP status, or a vendor's own number."""
+        if isinstance(value, bool) or value is None:
+            return
+        if isinstance(value, int | float) or (isinstance(value, str) and value.isdecimal()):
+            self.number(int(value) if abs(float(value)) < 1e9 else 0, depth, place)
+        elif isinstance(value, str):
+            word = value.rpartition("#")[2].partition(":")[0] if value[:4] != "http" else ""
+            self.codes.append((depth, squash(word[:80])))
+            if ":" in value or " " in value:
+                self.message(value, depth)  # xAI writes sentences here
+        else:
+            self.dig(value, depth + 1, place)
+
+    def number(self, value: int, depth: int, place: str) -> None:
+        if 400 <= value <= 599:
+            if place != "metadata":  # OpenRouter has already judged what is in there
+                self.numbers.append((depth, value))
+        elif value:
+            self.codes.append((depth, f"{place or 'top'}:{value}"))
+
+    def message(self, text: str, depth: int, *, loose: bool = False) -> None:
+        """A sentence, and whatever is folded into it: JSON, a repr, class names, numbers."""
+        text = _cap(text.strip())
+        if not text:
+            return
+        start = min((i for i in (text.find("{"), text.find('[{"')) if i >= 0), default=-1)
+        if start >= 0:
+            inner = _decode_at(text, start)
+            if inner is None:
+                self.torn(text[start:], depth + 1)
+            else:
+                self.dig(inner, depth + 1, "")
+            text = text[:start].rstrip() if inner is not None and start else text
+        self.messages.append((depth, text))
+        self.names(text, depth, loose=loose)
+
+    def names(self, text: str, depth: int, *, loose: bool) -> None:
+        """Machine words inside a sentence."""
+        if any(hint in text for hint in _CLASS_HINTS):
+            for match in islice(_CLASS_NAME.finditer(text, 0, SCAN_TAIL), 8):
+                self.codes.append((depth, squash(match[match.lastindex or 0])))
+        if loose or " " not in text:
+            for word in islice(_SNAKE.finditer(text, 0, SCAN_TAIL), 16):
+                self.codes.append((depth, squash(word[0])))
+        vendor = _VENDOR_NUMBER.search(text) if text[-1] == ")" or text[0] == "[" else None
+        if vendor:
+            self.codes.append((depth, f"said:{vendor[1] or vendor[2]}"))
+
+    def torn(self, text: str, depth: int) -> None:
+        """JSON that cannot be parsed: the fields that matter, wherever they stand."""
+        text = text.rstrip()
+        shown = text if len(text) < SCAN_HEAD else text[:SCAN_HEAD] + "\n" + text[-SCAN_TAIL:]
+        for match in islice(_PAIR.finditer(shown), 32):
+            key, value = plain(match[1]), match[2] or match[3] or match[4] or ""
+            if key in PLACES:
+                self.messages.append((depth, value))
+            else:
+                self.entry(key, value, depth, "")
+
+
+def _inner(item: tuple[int, str]) -> int:
+    return -item[0]
+
+
+def _cap(text: str) -> str:
+    if len(text) <= MESSAGE_HEAD + MESSAGE_TAIL:
+        return text
+    return f"{text[:MESSAGE_HEAD]} {text[-MESSAGE_TAIL:]}"
+
+
+def _ends(lines: list[str]) -> list[str]:
+    """The first and the last lines: an error stands at the beginning or at the end."""
+    return lines if len(lines) < 80 else lines[:40] + lines[-40:]
+
+
+def _decode_at(text: str, start: int) -> object:
+    try:
+        value, _ = _DECODER.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return None
+    inner: object = value
+    return inner
+
+
+def pairs(headers: object) -> dict[str, str]:
+    """Headers in any form as lower-case text; garbage is dropped."""
+    items: object = headers
+    if isinstance(headers, Mapping) or isinstance(headers, _HasItems):  # the latter is slow to ask
+        items = headers.items()
+    if isinstance(items, str | bytes) or not isinstance(items, Iterable):
+        return {}
+    out: dict[str, str] = {}
+    for item in islice(items, 200):
+        if isinstance(item, tuple | list) and len(item) == 2:
+            out[_text(item[0]).strip().lower()] = _text(item[1]).strip()
+    return out
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bytes | bytearray):
+        return value[:2_000].decode("latin-1")
+    return str(value)[:2_000] if isinstance(value, str | int | float) else ""

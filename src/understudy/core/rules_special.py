@@ -1,0 +1,97 @@
+"""Rows that need two facts at once: a word that lies beside a certain sentence, status or vendor."""
+
+from __future__ import annotations
+
+from understudy.core.faults import Fault
+from understudy.core.rules import Rule, Sample
+
+DASHSCOPE = ("dashscope", "qwen", "alibaba", "aliyun", "bailian")
+
+# All given conditions of a row must hold here: codes and says too.
+PAIRS = (
+    Rule(
+        "one request above the bucket",
+        Fault.CONTEXT_LENGTH,
+        Sample(413, '{"error":{"code":"rate_limit_exceeded","message":"Request too large"}}'),
+        codes=("rate_limit_exceeded", "tokens"),
+        status=(413,),
+    ),
+    Rule(
+        "one request above the limit",
+        Fault.CONTEXT_LENGTH,
+        Sample(429, '{"error":{"message":"Request too large for x on tokens per min (TPM)"}}'),
+        says=("request too large", "single request … exceed", "long context"),
+        status=(429,),
+    ),
+    Rule(
+        "a plan with none of it",
+        Fault.OUT_OF_CREDITS,
+        Sample(429, '{"error":{"status":"RESOURCE_EXHAUSTED","message":"quota exceeded, limit: 0, model"}}'),
+        codes=("RESOURCE_EXHAUSTED",),
+        says=("limit: 0,", "limit: 0 ", "limit: 0$"),
+    ),
+    Rule(
+        "a quota of zero",
+        Fault.OUT_OF_CREDITS,
+        Sample(429, '{"error":{"details":[{"violations":[{"quotaValue":"0"}]}]}}'),
+        codes=("quotavalue0",),
+    ),
+    Rule(
+        "exhausted purse",
+        Fault.OUT_OF_CREDITS,
+        Sample(429, '{"error":{"status":"RESOURCE_EXHAUSTED","message":"prepayment credits are depleted"}}'),
+        codes=("RESOURCE_EXHAUSTED", "rate_limit_exceeded", "rate_limit_error", "usage_limit_reached"),
+        says=("depleted", "spending cap", "spending limit", "insufficient balance", "all available credits"),
+    ),
+    Rule(
+        "DashScope calls its pace a quota",
+        Fault.RATE_LIMIT,
+        Sample(429, '{"error":{"code":"insufficient_quota"}}', provider="dashscope"),
+        codes=("insufficient_quota",),
+        provider=DASHSCOPE,
+    ),
+    Rule(
+        "the same by its help page",
+        Fault.RATE_LIMIT,
+        Sample(429, '{"error":{"code":"insufficient_quota","message":"see help.aliyun.com/x"}}'),
+        codes=("insufficient_quota",),
+        says=("aliyun", "alibabacloud", "model-studio"),
+    ),
+    Rule(
+        "overflow beside a money word",
+        Fault.CONTEXT_LENGTH,
+        Sample(400, '{"error":{"code":"insufficient_quota","message":"maximum context length"}}'),
+        codes=("insufficient_quota", "insufficient_balance", "billing_hard_limit_reached"),
+        says=("context length", "prompt is too long", "too many tokens"),
+        status=(400, 413),
+    ),
+    Rule(
+        "Cerebras says overflow with silence",
+        Fault.CONTEXT_LENGTH,
+        Sample(400, "", provider="cerebras"),
+        says=("^$",),
+        status=(400, 413),
+        provider=("cerebras",),
+    ),
+    Rule(
+        "a client status for a client that left",
+        Fault.CLIENT_DISCONNECT,
+        Sample(499, '{"detail":"Client disconnected the request"}'),
+        # Not `client closed request`: that is only what 499 is called.
+        says=("client disconnect", "client has disconnect", "client left", "client went away"),
+        status=(499, 460),
+    ),
+)
+
+# Asked for by the algorithm itself, each where its evidence is at hand.
+HEALING = Rule(
+    "a short wait cures this 402",
+    Fault.RATE_LIMIT,
+    Sample(402, '{"error":{"message":"Please retry in 30 seconds"}}'),
+)
+EMPTY = Rule("an empty answer", Fault.EMPTY_CONTENT, Sample(200, '{"choices":[]}'))
+BROKEN_OFF = Rule(
+    "a stream without its end",
+    Fault.STALL_MID_STREAM,
+    Sample(200, 'data: {"choices":[{"delta":{"content":"Sure"}}]}', stream=True),
+)

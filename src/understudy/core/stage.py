@@ -1,0 +1,124 @@
+"""What a walk is given: candidates and the shared rules; and what stands in a candidate's way.
+
+The walk and the plan both ask `obstacle`, so what is foretold is what happens.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from understudy.core.budget import RetryBudget
+from understudy.core.faults import Fault, Verdict
+from understudy.core.health import Bench, Clock, HealthTracker
+from understudy.core.policy import Policy, Then
+from understudy.core.target import Target
+
+Judge = Callable[[Exception], Verdict]
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One credential of a provider, known by its label only."""
+
+    label: str
+    key: str  # its health key, whichever target uses it
+    share: str  # the health key of one target's use of it
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One target as the walk sees it. Built once per model, not per request."""
+
+    target: Target
+    labels: tuple[str, ...] = ("default",)
+    # Tokens, if known. May be a function: looking it up can be slow, and only overflows ask.
+    known_window: int | Callable[[], int | None] | None = None
+    key: str = field(init=False)
+    accounts: tuple[Account, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        target = self.target
+        accounts = (Account(x, f"{target.provider}#{x}", f"{target}#{x}") for x in self.labels)
+        object.__setattr__(self, "key", target.key)
+        object.__setattr__(self, "accounts", tuple(accounts))
+
+    @property
+    def window(self) -> int | None:
+        known = self.known_window
+        return known() if callable(known) else known
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What all requests of a registry share."""
+
+    policy: Policy
+    judge: Judge
+    clock: Clock
+    health: HealthTracker | None = None  # None: nobody is ever benched
+    budget: RetryBudget | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why a candidate is passed over."""
+
+    reason: str
+    fault: Fault | None = None
+    seconds: float = math.inf  # until it may be tried again; infinite if time does not help
+
+
+PROBE_POLL = 0.1  # seconds; how soon to look again at a target somebody else is probing
+
+
+def obstacle(candidate: Candidate, stage: Stage, floor: int | None = None) -> Obstacle | None:
+    """What stands in this candidate's way now: its window, its bench, its credentials."""
+    if floor is not None and not (candidate.window and candidate.window > floor):
+        has = f"{candidate.window:,} tokens" if candidate.window else "unknown"
+        return Obstacle(f"window {has}, needs more than {floor:,}", Fault.CONTEXT_LENGTH)
+    health = stage.health
+    if health is None:
+        return None
+    bench = health.standing(candidate.key)
+    if bench is None and not usable(candidate, stage):
+        bench = _credential_bench(candidate, health)
+    return None if bench is None else benched(bench, stage.clock())
+
+
+def benched(bench: Bench, now: float) -> Obstacle:
+    if bench.until <= now:
+        return Obstacle("benched, one probe is under way", bench.fault, PROBE_POLL)
+    return Obstacle(bench.sentence(now), bench.fault, bench.left(now))
+
+
+def usable(candidate: Candidate, stage: Stage) -> tuple[Account, ...]:
+    """The credentials that may be used, in order.
+
+    A fault whose row says stop cannot be skipped past: under such a policy a lone bad key is
+    tried again, so that its error stays loud instead of turning into a silent failover.
+    """
+    health = stage.health
+    if health is None or health.quiet:
+        return candidate.accounts
+    free = tuple(a for a in candidate.accounts if not _out(a, health))
+    if free:
+        return free
+    bench = _credential_bench(candidate, health)
+    if bench is not None and bench.fault is not None:
+        if stage.policy.rule(bench.fault).then is Then.STOP:
+            return candidate.accounts[:1]
+        return ()
+    return () if bench is not None else candidate.accounts
+
+
+def _out(account: Account, health: HealthTracker) -> bool:
+    return not (health.available(account.key) and health.available(account.share))
+
+
+def _credential_bench(candidate: Candidate, health: HealthTracker) -> Bench | None:
+    """Of the benches that keep the credentials out, the one that ends first."""
+    keys = [key for a in candidate.accounts for key in (a.key, a.share)]
+    benches = [bench for key in keys if (bench := health.standing(key))]
+    return min(benches, key=lambda bench: bench.until, default=None)

@@ -1,0 +1,64 @@
+"""Tool calls on wires that are loose about them: ids made up, arguments as objects, who is asked.
+
+A made-up id (contract M4) depends on its seed alone and is told by its prefix, so that a dialect
+that had none on the wire writes none back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from understudy.dialects.base import Garbled
+from understudy.dialects.json_access import decode, encode
+from understudy.messages.parts import Json, ToolCall
+
+_PREFIX = "made_up_"
+
+
+def made_up(*seed: str | int) -> str:
+    """An id for a call that came without one; the same seed gives the same id."""
+    told = "\x1f".join(map(str, seed)).encode("utf-8", "replace")
+    return _PREFIX + sha256(told).hexdigest()[:16]
+
+
+def is_made_up(call_id: str) -> bool:
+    return call_id.startswith(_PREFIX)
+
+
+def arguments_of(call: ToolCall) -> dict[str, Json]:
+    """The arguments as an object; text that is none (free-text tools, cut JSON) is wrapped."""
+    if not call.arguments.strip():
+        return {}
+    try:
+        value = decode(call.arguments.encode("utf-8", "replace"))
+    except Garbled:
+        return {"input": call.arguments}
+    return value if isinstance(value, dict) else {"input": value}
+
+
+def spelled(arguments: Json) -> str:
+    """Arguments as raw JSON text; some servers send the text itself."""
+    if isinstance(arguments, str):
+        return arguments or "{}"
+    return encode({} if arguments is None else arguments).decode()
+
+
+@dataclass(slots=True)
+class Roll:
+    """The calls of a history as it is read: their names, and who has not been answered yet."""
+
+    names: dict[str, str] = field(default_factory=dict)
+    waiting: list[ToolCall] = field(default_factory=list)
+
+    def called(self, call: ToolCall) -> None:
+        self.names[call.id] = call.name
+        self.waiting.append(call)
+
+    def answered(self, call_id: str, name: str = "") -> str:
+        """The id of the call this result belongs to, or "": by id, else the first of that name."""
+        for call in self.waiting:
+            if call.id == call_id or (not call_id and call.name == name):
+                self.waiting.remove(call)
+                return call.id
+        return call_id

@@ -1,0 +1,115 @@
+"""Embeddings: enough of an answer to count and bill it, enough of a request to pass it on.
+
+Vectors are not translated between vendors: vectors of two models do not compare, so a chain of
+embeddings must be one model at several hosts.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+
+import msgspec
+
+from understudy.core.errors import InvalidRequest
+from understudy.dialects.base import Garbled
+from understudy.dialects.data_url import read_base64
+from understudy.dialects.error_body import error_in, wire_error
+from understudy.dialects.json_access import (
+    Node,
+    decode,
+    excerpt,
+    items,
+    number,
+    obj,
+    text,
+    whole,
+)
+from understudy.messages.parts import Json
+
+Wire = dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Embeddings:
+    """Vectors, and what they cost."""
+
+    vectors: tuple[tuple[float, ...], ...] = field(default=(), repr=False)
+    model: str = ""
+    input_tokens: int | None = None
+
+    @property
+    def count(self) -> int:
+        return len(self.vectors)
+
+    @property
+    def dimensions(self) -> int:
+        return len(self.vectors[0]) if self.vectors else 0
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingsRequest:
+    """Which model is asked, and how many texts it is given."""
+
+    model: str
+    count: int
+
+
+def path(model: str) -> str:
+    return "/embeddings"
+
+
+def read_request(body: bytes) -> EmbeddingsRequest:
+    """Raises InvalidRequest naming the wrong field."""
+    root = Node.root(body)
+    given = root["input"]
+    if isinstance(given.value, str):
+        return EmbeddingsRequest(root["model"].text(), 1)
+    tokens = [item for item in given.nodes() if isinstance(item.value, int)]
+    return EmbeddingsRequest(root["model"].text(), 1 if tokens else len(given.nodes()))
+
+
+def write_request(body: bytes, model: str) -> bytes:
+    """The same bytes with another model: the rest is not even decoded."""
+    try:
+        fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidRequest(f"the request body is not JSON: {excerpt(body)}") from error
+    fields["model"] = msgspec.Raw(msgspec.json.encode(model))
+    return msgspec.json.encode(fields)
+
+
+def read_response(body: bytes) -> Embeddings:
+    """Raises WireError for an error payload, Garbled for something else entirely."""
+    value = decode(body)
+    wire = obj(value)
+    found = _rows(wire)
+    if found is None:
+        if error_in(value):
+            raise wire_error(body, value)
+        raise Garbled(f"an answer without embeddings: {excerpt(body)}")
+    usage = obj(wire.get("usage"))
+    return Embeddings(
+        tuple(_vector(row) for row in found),
+        text(wire.get("model")),
+        whole(usage.get("prompt_tokens", usage.get("total_tokens"))),
+    )
+
+
+def _rows(wire: Wire) -> list[Json] | None:
+    """The vectors' places: OpenAI's `data`, or what Google, Vertex and Ollama have instead."""
+    for key in ("data", "embeddings", "predictions"):
+        if isinstance(wire.get(key), list):
+            return items(wire[key])
+    return [wire["embedding"]] if "embedding" in wire else None
+
+
+def _vector(row: Json) -> tuple[float, ...]:
+    """Numbers, or base64 of little-endian floats; at the end of whatever nesting a vendor has."""
+    for key in ("embedding", "embeddings", "values"):
+        row = row[key] if isinstance(row, dict) and key in row else row
+    if isinstance(row, str):
+        data = read_base64(row) or b""
+        return struct.unpack(f"<{len(data) // 4}f", data[: len(data) // 4 * 4])
+    found = map(number, items(row))
+    return tuple(n for n in found if n is not None)

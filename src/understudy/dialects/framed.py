@@ -1,0 +1,92 @@
+"""What all event-stream readers share: slicing, plain JSON instead of a stream, and the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from understudy.dialects.base import Garbled, Truncated, WireError
+from understudy.dialects.error_body import wire_error
+from understudy.dialects.json_access import decode
+from understudy.dialects.sse import Body, Frame
+from understudy.dialects.telling import told
+from understudy.messages.response import Event, Response
+
+
+@dataclass(slots=True)
+class FramedReader:
+    """See `StreamReader`. A wire says how frames are read, and what its end looks like.
+
+    `beats` counts the frames that carried content, pieces of tool calls included, which give no
+    event until they are whole: a stream that beats is alive.
+    """
+
+    failure: WireError | None = None
+    done: bool = False
+    beats: int = 0
+    _body: Body = field(default_factory=Body)
+    _broken: Garbled | None = None
+    _started: bool = False  # a frame of this wire was seen
+
+    def feed(self, data: bytes) -> list[Event]:
+        if self._broken:
+            raise self._broken
+        events: list[Event] = []
+        if self.done or self.failure:
+            return events
+        try:
+            self._read(self._body.feed(data), events)
+        except Garbled as error:
+            if not events:
+                raise
+            self._broken = error  # what came before it is still good
+        return events
+
+    def end(self) -> list[Event]:
+        if self._broken:
+            raise self._broken
+        events: list[Event] = []
+        if self.done or self.failure:
+            return events
+        if self._body.plain is not None:
+            return self._plain(bytes(self._body.plain))
+        try:
+            self._read(self._body.end(), events)
+        except Garbled as error:
+            raise Truncated(f"the stream was cut: {error}") from error
+        if self.done or self.failure or self._complete(events):
+            return events
+        if not self._started and not self._body.empty:
+            raise Garbled("a stream without a single event")
+        raise Truncated("the stream ended without its terminator")
+
+    def _read(self, frames: list[Frame], events: list[Event]) -> None:
+        """Append the events of these frames; stop at the terminator or an error."""
+        raise NotImplementedError
+
+    def _complete(self, events: list[Event]) -> bool:
+        """Was the answer over, though no terminator came?"""
+        return False
+
+    def _whole(self, body: bytes) -> Response:
+        """A plain answer."""
+        raise NotImplementedError
+
+    def _plain(self, body: bytes) -> list[Event]:
+        try:
+            response = self._whole(body)
+        except WireError as error:
+            self.failure = error
+            return []
+        self.done = True
+        return told(response)
+
+    def _finish(self, response: Response, events: list[Event]) -> None:
+        events.extend(response.tool_calls)
+        events.append(response)
+        self.done = True
+
+    def _fail(self, payload: bytes) -> None:
+        try:
+            self.failure = wire_error(payload, decode(payload))
+        except Garbled:
+            self.failure = WireError(payload)

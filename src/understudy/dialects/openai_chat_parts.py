@@ -1,0 +1,228 @@
+"""What a Chat Completions message is made of, read leniently and written back. Knows no request.
+
+The same reading serves histories, whole answers and, in pieces, streams. Unknown parts become
+`Opaque` and go back to this wire only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from understudy.dialects.blobs import to_base64
+from understudy.dialects.calls import made_up, spelled
+from understudy.dialects.data_url import read_base64, read_data_url, write_data_url
+from understudy.dialects.json_access import encode, items, obj, text, without
+from understudy.messages.parts import (
+    NO_EXTRA,
+    File,
+    Image,
+    Json,
+    Opaque,
+    Part,
+    Reasoning,
+    Text,
+    ToolCall,
+)
+
+NAME = "openai"
+
+# Sound: the wire's word for a format, and the media type.
+_FORMATS = {"mp3": "audio/mpeg", "wav": "audio/wav", "flac": "audio/flac", "ogg": "audio/ogg"}
+_SOUNDS = {mime: word for word, mime in _FORMATS.items()}
+
+
+def read_content(content: Json) -> list[Part]:
+    """Text, typed parts, or (Cloudflare with a JSON schema) the object itself."""
+    if isinstance(content, str):
+        return [Text(content)] if content else []
+    if isinstance(content, dict):
+        return [Text(encode(content).decode())]
+    return [part for item in items(content) if (part := read_part(item)) is not None]
+
+
+def read_part(value: Json) -> Part | None:
+    if isinstance(value, str):
+        return Text(value) if value else None
+    item = obj(value)
+    read = _READERS.get(text(item.get("type")))
+    return (read(item) if read else None) or (Opaque(NAME, value) if value else None)
+
+
+def _read_text(item: dict[str, Json]) -> Part | None:
+    found = item.get("text")
+    return Text(found) if isinstance(found, str) else None
+
+
+def _read_image(item: dict[str, Json]) -> Part | None:
+    inner = item.get("image_url")
+    url = text(inner) or text(obj(inner).get("url"))
+    detail = obj(inner).get("detail")
+    extra = {"detail": detail} if detail is not None else NO_EXTRA
+    data = read_data_url(url)
+    if data:
+        return Image(data[0], data[1], extra=extra)
+    return Image(url=url, extra=extra) if url else None
+
+
+def _read_audio(item: dict[str, Json]) -> Part | None:
+    inner = obj(item.get("input_audio"))
+    data, form = read_base64(text(inner.get("data"))), text(inner.get("format"))
+    return File(data, _FORMATS.get(form, f"audio/{form}")) if data and form else None
+
+
+def _read_file(item: dict[str, Json]) -> Part | None:
+    inner = obj(item.get("file"))
+    url, name = text(inner.get("file_data")), text(inner.get("filename"))
+    data = read_data_url(url)
+    if data:
+        return File(data[0], data[1], name=name)
+    return File(url=url, name=name) if url else None
+
+
+def _read_document(item: dict[str, Json]) -> Part | None:
+    """Mistral's word for a PDF behind a URL."""
+    inner = item.get("document_url")
+    url = text(inner) or text(obj(inner).get("url"))
+    data = read_data_url(url)
+    if data:
+        return File(data[0], data[1], name=text(item.get("document_name")))
+    return File(url=url, name=text(item.get("document_name"))) if url else None
+
+
+def _read_video(item: dict[str, Json]) -> Part | None:
+    url = text(item.get("video_url")) or text(obj(item.get("video_url")).get("url"))
+    data = read_data_url(url)
+    if data:
+        return File(data[0], data[1])
+    return File(url=url, mime="video/mp4") if url else None
+
+
+def _read_thinking(item: dict[str, Json]) -> Part | None:
+    """Mistral's reasoning stands among the parts of the content."""
+    inner = item.get("thinking")
+    thought = "".join(text(obj(piece).get("text")) for piece in items(inner)) or text(inner)
+    return Reasoning(thought, NAME, extra=item)
+
+
+_READERS: dict[str, Callable[[dict[str, Json]], Part | None]] = {
+    "text": _read_text,
+    "output_text": _read_text,
+    "input_text": _read_text,
+    "image_url": _read_image,
+    "input_audio": _read_audio,
+    "file": _read_file,
+    "document_url": _read_document,
+    "video_url": _read_video,
+    "thinking": _read_thinking,
+}
+
+
+def write_part(part: Part, same: bool) -> Json:
+    """A typed part, or None for what has no place here. `same`: the extras are this wire's."""
+    match part:
+        case Text():
+            return {"type": "text", "text": part.text}
+        case Image():
+            inner: dict[str, Json] = {"url": part.url or write_data_url(part.data, part.mime)}
+            return {"type": "image_url", "image_url": inner | (dict(part.extra) if same else {})}
+        case File():
+            return _write_file(part)
+        case Reasoning() if part.extra.get("type") == "thinking" and part.issuer == NAME:
+            return dict(part.extra)
+        case Opaque() if part.issuer == NAME:
+            return part.value
+    return None
+
+
+def _write_file(part: File) -> Json:
+    if part.mime.startswith("audio/") and part.data:
+        form = _SOUNDS.get(part.mime, part.mime.removeprefix("audio/"))
+        sound: dict[str, Json] = {"data": to_base64(part.data), "format": form}
+        return {"type": "input_audio", "input_audio": sound}
+    url = part.url or (write_data_url(part.data, part.mime) if part.data else "")
+    if not url:
+        return None
+    if part.mime.startswith("video/"):
+        return {"type": "video_url", "video_url": {"url": url}}
+    named: dict[str, Json] = {"filename": part.name} if part.name else {}
+    return {"type": "file", "file": {"file_data": url, **named}}
+
+
+# Reasoning beside the content. Vendors have three names for it and may use two at once.
+REASONING = ("reasoning_content", "reasoning", "reasoning_details")
+
+
+def read_reasoning(message: dict[str, Json]) -> Reasoning | None:
+    """The first name that holds text counts; fields we would not write alike ride in `extra`."""
+    found = {name: message[name] for name in REASONING if message.get(name)}
+    if not found:
+        return None
+    thought = reasoning_text(message)
+    plain = set(found) == {"reasoning_content"} and found["reasoning_content"] == thought
+    return Reasoning(thought, NAME, extra=NO_EXTRA if plain else found)
+
+
+def reasoning_text(message: dict[str, Json]) -> str:
+    said = text(message.get("reasoning_content")) or text(message.get("reasoning"))
+    return said or details_text(message.get("reasoning_details"))
+
+
+def details_text(details: Json) -> str:
+    """OpenRouter's details: text, or a summary of what is encrypted."""
+    pieces = (obj(item) for item in items(details))
+    return "".join(text(piece.get("text")) or text(piece.get("summary")) for piece in pieces)
+
+
+def read_calls(message: dict[str, Json], place: str) -> list[ToolCall]:
+    """The client's tool calls; nameless ones are dropped, missing ids made up from `place`."""
+    calls = [obj(call) for call in items(message.get("tool_calls"))]
+    legacy = obj(message.get("function_call"))
+    if legacy and not calls:
+        calls = [{"function": legacy}]
+    read = (read_call(call, place, index) for index, call in enumerate(calls))
+    return [call for call in read if call.name]
+
+
+_CALL = frozenset(("id", "type", "function", "custom", "index"))
+
+
+def read_call(call: dict[str, Json], place: str, index: int) -> ToolCall:
+    extra = dict(without(call, _CALL))
+    if call.get("type") == "custom":
+        extra["type"] = "custom"
+        inner = obj(call.get("custom"))
+        arguments = text(inner.get("input"))
+    else:
+        inner = obj(call.get("function"))
+        arguments = spelled(inner.get("arguments"))
+    name = text(inner.get("name"))
+    found = text(call.get("id")) or made_up(place, index, name, arguments)
+    return ToolCall(found, name, arguments, NAME if extra else "", extra or NO_EXTRA)
+
+
+def write_call(call: ToolCall, same: bool) -> dict[str, Json]:
+    own = call.issuer == NAME or (same and not call.issuer)
+    extra = dict(call.extra) if own else {}
+    if extra.get("type") == "custom":
+        return {"id": call.id, **extra, "custom": {"name": call.name, "input": call.arguments}}
+    inner: dict[str, Json] = {"name": call.name, "arguments": call.arguments}
+    return {"id": call.id, "type": "function", "function": inner, **extra}
+
+
+def read_sound(message: dict[str, Json]) -> list[Part]:
+    """Spoken answers: the bytes, the rest (id, transcript) in `extra`."""
+    audio = obj(message.get("audio"))
+    data = read_base64(text(audio.get("data"))) or b""
+    if not data and not text(audio.get("id")):
+        return []
+    return [File(data, extra={"audio": dict(without(audio, ("data",)))})]
+
+
+def read_pictures(message: dict[str, Json]) -> list[Part]:
+    """Painted answers, as OpenRouter sends them."""
+    found = (read_part(item) for item in items(message.get("images")))
+    return [part for part in found if isinstance(part, Image)]
+
+
+def texts(parts: Iterable[Part]) -> str:
+    return "".join(part.text for part in parts if isinstance(part, Text))

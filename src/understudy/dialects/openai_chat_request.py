@@ -1,0 +1,236 @@
+"""A Chat Completions request: its options and tools, read strictly and written back.
+
+Fields that our own writing would not reproduce ride in `Request.extra` in the caller's spelling
+(`max_tokens`, `random_seed`, OpenRouter's `reasoning`), and are written back in it as long as the
+option still has the value they spell.
+"""
+
+from __future__ import annotations
+
+from understudy.dialects.json_access import Node, obj, without
+from understudy.dialects.openai_chat_messages import read_messages, write_messages
+from understudy.dialects.openai_chat_parts import NAME
+from understudy.dialects.spelling import Spelling, unsaid
+from understudy.messages.parts import NO_EXTRA, Extra, Json
+from understudy.messages.request import Request, Schema, ServerTool, Tool, ToolChoice
+
+Wire = dict[str, Json]
+
+# Old names that are read but never written again.
+_OUTDATED = frozenset(("functions", "function_call"))
+_ENVELOPE = frozenset(("model", "messages", "stream", "tools")) | _OUTDATED
+
+
+def read_request(root: Node) -> Request:
+    options = read_options(root)
+    extra = _kept(root, options)
+    return Request(
+        messages=read_messages(root["messages"]),
+        tools=options.tools,
+        tool_choice=options.tool_choice,
+        output=options.output,
+        max_tokens=options.max_tokens,
+        temperature=options.temperature,
+        top_p=options.top_p,
+        top_k=options.top_k,
+        stop=options.stop,
+        seed=options.seed,
+        reasoning=options.reasoning,
+        reasoning_tokens=options.reasoning_tokens,
+        user=options.user,
+        issuer=NAME,
+        extra=extra or NO_EXTRA,
+    )
+
+
+def _kept(root: Node, options: Request) -> Wire:
+    wire = root.obj()
+    kept = unsaid(wire, write_options(options), _ENVELOPE)
+    if "tools" in wire and not wire["tools"]:
+        kept["tools"] = wire["tools"]
+    return kept
+
+
+def read_options(root: Node) -> Request:
+    """Everything but the messages. Null and missing are the same."""
+    effort, budget = _read_reasoning(root)
+    most = root["max_completion_tokens"].opt_whole()
+    seed = root["seed"].opt_whole()
+    return Request(
+        tools=_read_tools(root),
+        tool_choice=_read_choice(root),
+        output=_read_output(root["response_format"]),
+        max_tokens=root["max_tokens"].opt_whole() if most is None else most,
+        temperature=root["temperature"].opt_number(),
+        top_p=root["top_p"].opt_number(),
+        top_k=root["top_k"].opt_whole(),
+        stop=_read_stop(root["stop"]),
+        seed=root["random_seed"].opt_whole() if seed is None else seed,
+        reasoning=effort,
+        reasoning_tokens=budget,
+        user=root["user"].opt_text(),
+        issuer=NAME,
+    )
+
+
+def _read_reasoning(root: Node) -> tuple[str | None, int | None]:
+    effort = root["reasoning_effort"].opt_text()
+    node = root["reasoning"]
+    if not isinstance(node.value, dict):
+        return effort, None
+    return effort or node["effort"].opt_text(), node["max_tokens"].opt_whole()
+
+
+def _read_stop(node: Node) -> tuple[str, ...]:
+    if isinstance(node.value, str):
+        return (node.value,)
+    return tuple(item.text() for item in node.opt_nodes())
+
+
+def _read_tools(root: Node) -> tuple[Tool | ServerTool, ...]:
+    tools = [_read_tool(node) for node in root["tools"].opt_nodes()]
+    old = [_read_function(node, NO_EXTRA) for node in root["functions"].opt_nodes()]
+    return (*tools, *old)
+
+
+def _read_tool(node: Node) -> Tool | ServerTool:
+    if node["type"].value != "function" or not isinstance(node["function"].value, dict):
+        return ServerTool(NAME, node.value)
+    return _read_function(node["function"], without(node.obj(), ("type", "function")))
+
+
+def _read_function(node: Node, outer: Extra) -> Tool:
+    parameters = node["parameters"].opt_obj()
+    known = {"name", "parameters"} | ({"description"} if node["description"].value else set())
+    inner = without(node.obj(), known if parameters is not None else known - {"parameters"})
+    extra = {**outer, "function": dict(inner)} if inner else outer
+    return Tool(node["name"].text(), node["description"].opt_text() or "", parameters, extra)
+
+
+def _read_choice(root: Node) -> ToolChoice | None:
+    parallel = root["parallel_tool_calls"].opt_flag()
+    node = root["tool_choice"] if root["tool_choice"].value else root["function_call"]
+    match node.value:
+        case "auto" | "none" | "required" as mode:
+            return ToolChoice(mode, parallel=parallel)
+        case "any":  # Mistral's word
+            return ToolChoice("required", parallel=parallel)
+        case {"type": "function", "function": {"name": str(name)}} | {"name": str(name)}:
+            return ToolChoice("tool", name, parallel)
+    return None if parallel is None else ToolChoice(parallel=parallel)
+
+
+def _read_output(node: Node) -> Schema | None:
+    match node.value:
+        case {"type": "json_object"}:
+            return Schema()
+        case {"type": "json_schema", "json_schema": dict()}:
+            inner = node["json_schema"]
+            return Schema(
+                inner["schema"].opt_obj() or {},
+                inner["name"].opt_text() or "response",
+                inner["strict"].opt_flag(),
+                inner["description"].opt_text() or "",
+            )
+    node.opt_obj()
+    return None
+
+
+_SPELLING = Spelling(
+    frozenset(
+        [
+            "tool_choice",
+            "parallel_tool_calls",
+            "response_format",
+            "max_completion_tokens",
+            "max_tokens",
+            "temperature",
+            "top_p",
+            "top_k",
+            "stop",
+            "seed",
+            "random_seed",
+            "user",
+            "reasoning_effort",
+            "reasoning",
+        ]
+    ),
+    read_options,
+    {
+        "max_tokens": "max_completion_tokens",
+        "random_seed": "seed",
+        "reasoning": "reasoning_effort",
+    },
+)
+
+
+def write_request(request: Request) -> Wire:
+    same = request.issuer == NAME
+    body: Wire = {"messages": write_messages(request.messages, same), **write_options(request)}
+    return _SPELLING.over(body, request.extra) if same else body
+
+
+def write_options(request: Request) -> Wire:
+    same = request.issuer == NAME
+    written = [_write_tool(tool, same) for tool in request.tools]
+    tools: list[Json] = [tool for tool in written if tool is not None]
+    budget = request.reasoning_tokens if same else None
+    fields: Wire = {
+        "tools": tools or None,
+        # Choosing among tools that were all left out is refused.
+        **(_write_choice(request.tool_choice) if tools or not request.tools else {}),
+        "response_format": _write_output(request.output),
+        "max_completion_tokens": request.max_tokens,
+        "temperature": request.temperature,
+        "top_p": request.top_p,
+        "top_k": request.top_k if same else None,
+        "stop": list[Json](request.stop) or None,
+        "seed": request.seed,
+        "user": request.user,
+        "reasoning_effort": request.reasoning if budget is None else None,
+        "reasoning": _write_budget(request.reasoning, budget),
+    }
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def _write_budget(effort: str | None, budget: int | None) -> Json:
+    """OpenRouter's object; OpenAI itself knows no budgets."""
+    if budget is None:
+        return None
+    return {"max_tokens": budget, **({"effort": effort} if effort else {})}
+
+
+def _write_tool(tool: Tool | ServerTool, same: bool) -> Json:
+    if isinstance(tool, ServerTool):
+        return tool.value if tool.issuer == NAME else None
+    extra = dict(tool.extra) if same else {}
+    inner: Wire = {**obj(extra.pop("function", None)), "name": tool.name}
+    if tool.description:
+        inner["description"] = tool.description
+    if tool.parameters is not None:
+        inner["parameters"] = tool.parameters
+    return {**extra, "type": "function", "function": inner}
+
+
+def _write_choice(choice: ToolChoice | None) -> Wire:
+    if choice is None:
+        return {}
+    fields: Wire = {"parallel_tool_calls": choice.parallel}
+    if choice.mode == "tool":
+        fields["tool_choice"] = {"type": "function", "function": {"name": choice.name}}
+    elif choice.mode != "auto" or choice.parallel is None:
+        fields["tool_choice"] = choice.mode
+    return fields
+
+
+def _write_output(output: Schema | None) -> Json:
+    if output is None:
+        return None
+    if output.schema is None:
+        return {"type": "json_object"}
+    inner: Wire = {"name": output.name, "schema": output.schema}
+    if output.strict is not None:
+        inner["strict"] = output.strict
+    if output.description:
+        inner["description"] = output.description
+    return {"type": "json_schema", "json_schema": inner}

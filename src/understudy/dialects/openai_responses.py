@@ -1,0 +1,57 @@
+"""The OpenAI Responses API: items instead of messages, a typed event for everything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from understudy.dialects import error_body, openai_responses_request, openai_responses_response
+from understudy.dialects.base import Inbound
+from understudy.dialects.json_access import Node
+from understudy.dialects.openai_responses_items import NAME
+from understudy.dialects.openai_responses_reader import ResponsesReader
+from understudy.dialects.openai_responses_response import UNNAMED
+from understudy.dialects.openai_responses_writer import ResponsesWriter
+from understudy.messages.parts import Json
+from understudy.messages.request import Request
+from understudy.messages.response import Response
+
+Wire = dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAIResponses:
+    """The dialect `responses`."""
+
+    name = NAME
+
+    def path(self, model: str, stream: bool) -> str:
+        return "/responses"
+
+    def read_request(self, body: bytes, model: str = "", stream: bool = False) -> Inbound:
+        """`model` stands in for a missing one, as in Azure's paths."""
+        root = Node.root(body)
+        named = root["model"].opt_text() or model or root["model"].text()
+        wanted = root["stream"].opt_flag() or False
+        return Inbound(named, wanted, openai_responses_request.read_request(root))
+
+    def write_request(self, request: Request, model: str, stream: bool) -> Wire:
+        body: Wire = {"model": model, **openai_responses_request.write_request(request)}
+        return {**body, "stream": True} if stream else body
+
+    def read_response(self, body: bytes) -> Response:
+        return openai_responses_response.read_response(body)
+
+    def write_response(self, response: Response, model: str) -> Wire:
+        return openai_responses_response.write_response(response, model)
+
+    def reader(self) -> ResponsesReader:
+        return ResponsesReader()
+
+    def writer(self, model: str, *, id: str = UNNAMED, created: int = 0) -> ResponsesWriter:
+        return ResponsesWriter(model, id, created)
+
+    def read_error(self, body: bytes) -> str:
+        return error_body.read_error(body)
+
+    def write_error(self, status: int, message: str, kind: str) -> Wire:
+        return error_body.write_error(status, message, kind)

@@ -1,0 +1,32 @@
+"""The dialects by name. Loaded one by one: most programs speak one or two."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from understudy.core.errors import SpecError
+from understudy.dialects.base import Dialect
+
+DIALECTS = {
+    "openai": ("openai_chat", "OpenAIChat"),
+    "responses": ("openai_responses", "OpenAIResponses"),
+    "anthropic": ("anthropic", "Anthropic"),
+    "gemini": ("gemini", "Gemini"),
+    "ollama": ("ollama", "Ollama"),
+}
+# What a vendor's quirk means to the constructor of a dialect.
+QUIRKS = {
+    ("openai", "max_tokens"): {"legacy_max_tokens": True},
+}
+
+
+def dialect_named(name: str, quirks: frozenset[str] = frozenset()) -> Dialect:
+    """The dialect of that name, bent to a vendor's quirks."""
+    if name not in DIALECTS:
+        raise SpecError(f"unknown dialect {name!r}; known: {', '.join(sorted(DIALECTS))}")
+    module, kind = DIALECTS[name]
+    bent: dict[str, bool] = {}
+    for quirk in sorted(quirks):
+        bent |= QUIRKS.get((name, quirk), {})
+    made: Dialect = vars(import_module(f"understudy.dialects.{module}"))[kind](**bent)
+    return made

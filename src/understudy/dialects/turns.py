@@ -1,0 +1,40 @@
+"""Messages grouped as wires with alternating turns want them. Knows no wire."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from understudy.messages.parts import Part, ToolResult
+from understudy.messages.request import Message, Role
+
+
+def split(own: Role, parts: Iterable[Part]) -> list[tuple[Role, tuple[Part, ...]]]:
+    """One turn of a wire as messages of ours: tool results are a message of their own."""
+    runs: list[tuple[Role, list[Part]]] = []
+    for part in parts:
+        role: Role = "tool" if isinstance(part, ToolResult) else own
+        if not runs or runs[-1][0] != role:
+            runs.append((role, []))
+        runs[-1][1].append(part)
+    return [(role, tuple(run)) for role, run in runs] or [(own, ())]
+
+
+def merged(messages: Iterable[Message]) -> list[Message]:
+    """Neighbours that are one turn on such a wire as one message: tool results come first.
+
+    The role of a turn is `user`, `assistant` or `system`; results are a user's.
+    """
+    turns: list[Message] = []
+    for message in messages:
+        role: Role = "user" if message.role == "tool" else message.role
+        if turns and turns[-1].role == role:
+            last = turns.pop()
+            parts, extra = (*last.parts, *message.parts), {**last.extra, **message.extra}
+            turns.append(Message(role, parts, extra))
+        else:
+            turns.append(Message(role, message.parts, message.extra))
+    return [Message(turn.role, _results_first(turn.parts), turn.extra) for turn in turns]
+
+
+def _results_first(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    return tuple(sorted(parts, key=lambda part: not isinstance(part, ToolResult)))

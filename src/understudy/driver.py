@@ -1,0 +1,104 @@
+"""The async driver of the walk, and the limits under which a target is called.
+
+Knows providers and time; decides nothing: every decision is the walk's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+from understudy.core.errors import OutOfTime, ProviderError, Stall
+from understudy.core.faults import Fault
+from understudy.core.health import Clock
+from understudy.core.stage import Candidate, Stage
+from understudy.core.target import Observer
+from understudy.core.walk import RELAY, Step, Steps, Try
+from understudy.messages.capabilities import ANYTHING, Capabilities
+from understudy.messages.fit import fit
+from understudy.messages.request import Request
+from understudy.providers.base import Call, Described, Patience, Provider
+from understudy.timers import Watchdog
+
+PATIENCE = Patience()
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """A parsed chain with everybody it needs. Built once per model, shared by its requests."""
+
+    chain: tuple[Candidate, ...]
+    providers: Mapping[str, Provider]
+    stage: Stage
+    observer: Observer | None = None
+
+    def call(self, step: Try, request: Request) -> tuple[Provider, Call, Patience]:
+        """Whom to call, with what (fitted to that target), and how long to wait."""
+        provider = self.providers[step.target.provider]
+        fitted = fit(request, capabilities_of(provider, step.target.model))
+        return provider, Call(step.target.model, fitted, step.credential), patience_of(provider)
+
+
+def capabilities_of(provider: Provider, model: str) -> Capabilities:
+    return provider.capabilities(model) if isinstance(provider, Described) else ANYTHING
+
+
+def patience_of(provider: Provider) -> Patience:
+    return provider.patience if isinstance(provider, Described) else PATIENCE
+
+
+async def drive(steps: Steps, act: Callable[[Step], Awaitable[object]]) -> object:
+    """Run a walk to its end, or to where a stream is under way: then RELAY is returned.
+
+    Cancellation by the caller passes through and closes the walk.
+    """
+    try:
+        step = next(steps)
+        while step is not RELAY:
+            try:
+                answer = await act(step)
+            except Exception as error:  # noqa: BLE001 - the walk decides what to do with it
+                step = steps.throw(error)
+            except asyncio.CancelledError as error:
+                step = steps.throw(from_below(error))
+            else:
+                step = steps.send(answer)
+    except StopIteration as end:
+        return end.value
+    except BaseException:
+        steps.close()
+        raise
+    return RELAY
+
+
+def from_below(error: asyncio.CancelledError) -> ProviderError:
+    """A cancellation while the caller lives is a transient fault (F7); the caller's passes on."""
+    task = asyncio.current_task()
+    if task is None or task.cancelling():
+        raise error
+    failure = ProviderError(Fault.TRANSIENT, message="the attempt was cancelled from below")
+    failure.__cause__ = error
+    return failure
+
+
+def guard(
+    clock: Clock, step: Try, seconds: float, phase: str
+) -> AbstractContextManager[object]:
+    """A watchdog over one wait: the provider's own limit, or the caller's if that ends sooner.
+
+    Before the first content the caller's limit is the target's share of the deadline; after it,
+    what is left of the deadline itself.
+    """
+    own = seconds if seconds > 0 else math.inf
+    if phase == "mid_stream":
+        theirs = step.deadline - clock()
+    else:
+        theirs = math.inf if step.limit is None else step.limit
+    if own == theirs == math.inf:
+        return nullcontext()
+    if own <= theirs:
+        return Watchdog(clock, own, lambda: Stall(phase, step.target.provider, own))
+    return Watchdog(clock, theirs, lambda: OutOfTime(f"no time left after {theirs:.3g} s"))

@@ -1,0 +1,1 @@
+"""Outbound I/O: how a request reaches a provider and an answer comes back."""

@@ -1,0 +1,100 @@
+"""Vendors as rows: where they are, what they speak, how they know us. Adding one is one row.
+
+Windows, modalities and prices are not here: they come from `genai-prices`, if it is installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from understudy.providers.dsn import DSN
+
+
+@dataclass(frozen=True, slots=True)
+class Vendor:
+    """One row. A base URL of "" means there is no default: a DSN or configuration must give one."""
+
+    name: str
+    dialect: str  # openai | responses | anthropic | gemini | ollama
+    base_url: str = ""
+    keys: tuple[str, ...] = ()  # variables that hold the key, the first set one counts
+    auth: str = "bearer"  # bearer | x-api-key | x-goog-api-key | api-key | none
+    key_needed: bool = True
+    host_variable: str = ""  # a variable that overrides the base URL
+    insecure: bool = False  # its DSN scheme means http, not https
+    quirks: frozenset[str] = frozenset()
+
+
+def _local(name: str, dialect: str, base_url: str, **more: object) -> Vendor:
+    return Vendor(name, dialect, base_url, key_needed=False, **more)  # type: ignore[arg-type]
+
+
+_LEGACY = frozenset({"max_tokens"})  # knows max_tokens, not max_completion_tokens
+_STATED = frozenset({"max_tokens", "schema_stated"})  # may ignore a schema: state it as well
+_FORMAT_IGNORED = frozenset({"schema_stated"})
+
+# fmt: off
+VENDORS = (
+    Vendor("openai",     "openai",    "https://api.openai.com/v1",                 ("OPENAI_API_KEY",)),
+    Vendor("azure",      "openai",    "",                                          ("AZURE_OPENAI_API_KEY",), "api-key", host_variable="AZURE_OPENAI_ENDPOINT"),
+    Vendor("anthropic",  "anthropic", "https://api.anthropic.com",                 ("ANTHROPIC_API_KEY",), "x-api-key"),
+    Vendor("google",     "gemini",    "https://generativelanguage.googleapis.com", ("GOOGLE_API_KEY", "GEMINI_API_KEY"), "x-goog-api-key"),
+    Vendor("gemini",     "gemini",    "https://generativelanguage.googleapis.com", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "x-goog-api-key"),
+    _local("ollama",     "ollama",    "http://localhost:11434", host_variable="OLLAMA_HOST", quirks=_FORMAT_IGNORED),
+    Vendor("ollama-cloud", "ollama",  "https://ollama.com",                        ("OLLAMA_API_KEY",), quirks=_FORMAT_IGNORED),
+    _local("foreman",    "ollama",    "", quirks=_FORMAT_IGNORED),
+    _local("llama-swap", "openai",    "", insecure=True, quirks=_STATED),
+    _local("llama-swaps", "openai",   "", quirks=_STATED),
+    Vendor("groq",       "openai",    "https://api.groq.com/openai/v1",            ("GROQ_API_KEY",)),
+    Vendor("openrouter", "openai",    "https://openrouter.ai/api/v1",              ("OPENROUTER_API_KEY",), quirks=_LEGACY),
+    Vendor("mistral",    "openai",    "https://api.mistral.ai/v1",                 ("MISTRAL_API_KEY",), quirks=_LEGACY),
+    Vendor("deepseek",   "openai",    "https://api.deepseek.com",                  ("DEEPSEEK_API_KEY",), quirks=_LEGACY),
+    Vendor("together",   "openai",    "https://api.together.xyz/v1",               ("TOGETHER_API_KEY",), quirks=_LEGACY),
+    Vendor("fireworks",  "openai",    "https://api.fireworks.ai/inference/v1",     ("FIREWORKS_API_KEY",), quirks=_LEGACY),
+    Vendor("xai",        "openai",    "https://api.x.ai/v1",                       ("XAI_API_KEY",)),
+    Vendor("cerebras",   "openai",    "https://api.cerebras.ai/v1",                ("CEREBRAS_API_KEY",)),
+    Vendor("perplexity", "openai",    "https://api.perplexity.ai",                 ("PERPLEXITY_API_KEY",), quirks=_LEGACY),
+    Vendor("nvidia",     "openai",    "https://integrate.api.nvidia.com/v1",       ("NVIDIA_API_KEY",), quirks=_LEGACY),
+    Vendor("huggingface", "openai",   "https://router.huggingface.co/v1",          ("HF_TOKEN",), quirks=_LEGACY),
+    _local("vllm",       "openai",    "http://localhost:8000/v1", host_variable="VLLM_BASE_URL", quirks=_LEGACY),
+    _local("llamacpp",   "openai",    "http://localhost:8080/v1", host_variable="LLAMACPP_BASE_URL", quirks=_LEGACY),
+    _local("lmstudio",   "openai",    "http://localhost:1234/v1", host_variable="LMSTUDIO_BASE_URL", quirks=_LEGACY),
+    Vendor("moonshot",   "openai",    "https://api.moonshot.ai/v1",                ("MOONSHOT_API_KEY",), quirks=_LEGACY),
+    Vendor("zhipu",      "openai",    "https://api.z.ai/api/paas/v4",              ("ZHIPU_API_KEY", "ZAI_API_KEY"), quirks=_LEGACY),
+    Vendor("dashscope",  "openai",    "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", ("DASHSCOPE_API_KEY",), quirks=_LEGACY),
+    Vendor("minimax",    "openai",    "https://api.minimax.io/v1",                 ("MINIMAX_API_KEY",), quirks=_LEGACY),
+)
+# fmt: on
+
+
+def by_name() -> Mapping[str, Vendor]:
+    return {vendor.name: vendor for vendor in VENDORS}
+
+
+LOOPBACK = ("localhost", "127.", "[::1]", "0.0.0.0")
+
+
+def base_url(vendor: Vendor, dsn: DSN) -> str:
+    """`https://host[/path]`, except where the scheme itself means http.
+
+    Ollama on this machine has no TLS, so there `ollama` gives http (contract E2).
+    """
+    local = vendor.name == "ollama" and dsn.host.startswith(LOOPBACK)
+    scheme = "http" if vendor.insecure or local else "https"
+    return f"{scheme}://{dsn.host}"
+
+
+def key_in(vendor: Vendor, env: Mapping[str, str]) -> str:
+    """The vendor's key from the environment, "" if none is set."""
+    return next((env[name] for name in vendor.keys if env.get(name)), "")
+
+
+def url_in(vendor: Vendor, env: Mapping[str, str]) -> str:
+    """The vendor's base URL: the variable that overrides it, or the row's own."""
+    given = env.get(vendor.host_variable, "").rstrip("/") if vendor.host_variable else ""
+    if given and "://" not in given:
+        given = f"http://{given}"  # OLLAMA_HOST is often just host:port
+    if given and vendor.name == "azure" and "/openai" not in given:
+        given += "/openai/v1"  # the variable holds the bare resource address
+    return given or vendor.base_url

@@ -1,0 +1,232 @@
+"""A provider reached over HTTP: a dialect, an address, credentials and a transport.
+
+Everything that comes back wrong becomes a `ProviderError` here, with its fault, the target's own
+words cleared of secrets, and a billing label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from understudy.core.classify import classify
+from understudy.core.errors import ProviderError
+from understudy.core.faults import Fault
+from understudy.dialects.base import Dialect, Garbled, Truncated, WireError
+from understudy.dialects.json_access import encode
+from understudy.dialects.table import dialect_named
+from understudy.messages.capabilities import ANYTHING, Capabilities
+from understudy.messages.response import Event, Response
+from understudy.providers.base import Call, Patience
+from understudy.providers.catalogue import Vendor
+from understudy.providers.credentials import Credential, credentials, redact
+from understudy.providers.pool import Pool
+from understudy.providers.transport import Answer, Limits, Origin, Outgoing, Transport, render_head
+
+SNIPPET = 200  # characters of a provider's own words that are kept
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to treat one provider; every field has a default that suits most."""
+
+    auth: str = ""  # bearer | x-api-key | x-goog-api-key | api-key | none; "" by dialect
+    headers: Mapping[str, str] = field(default_factory=dict)
+    patience: Patience = Patience()
+    limits: Limits = Limits()
+    quirks: frozenset[str] = frozenset()
+    capabilities: Mapping[str, Capabilities] = field(default_factory=dict)  # by model id
+    missing: str = ""  # what to say when it cannot be called: no key, no address
+    vendor: str = ""  # whose habits to expect; "" means those of its name
+
+
+AUTH = {
+    "bearer": lambda key: {"authorization": f"Bearer {key}"},
+    "x-api-key": lambda key: {"x-api-key": key},
+    "x-goog-api-key": lambda key: {"x-goog-api-key": key},
+    "api-key": lambda key: {"api-key": key},
+    "none": lambda key: {},
+}
+AUTH_OF_DIALECT = {"anthropic": "x-api-key", "gemini": "x-goog-api-key"}
+HEADERS_OF_DIALECT = {"anthropic": {"anthropic-version": "2023-06-01"}}
+
+
+class HttpProvider:
+    """Speaks one dialect to one address. Safe to share between event loops."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        dialect: str = "openai",
+        base_url: str,
+        api_key: str = "",
+        api_keys: Sequence[str] = (),
+        settings: Settings = Settings(),  # noqa: B008 - frozen
+        transport: Transport | None = None,
+    ) -> None:
+        self.name = name
+        self.base_url = base_url.rstrip("/")
+        self.dialect: Dialect = dialect_named(dialect, settings.quirks)
+        self.settings = settings
+        self.patience = settings.patience
+        self._credentials = credentials([*([api_key] if api_key else []), *api_keys])
+        self.credentials = tuple(c.label for c in self._credentials)
+        self._by_label = {c.label: c for c in self._credentials}
+        self._secrets = tuple(c.secret for c in self._credentials if c.secret)
+        self._transport: Transport = transport or Pool()
+        self._origin = Origin.from_url(self.base_url) if self.base_url else None
+        self._prefix = urlsplit(self.base_url).path.rstrip("/")
+        self._heads: dict[tuple[str, str], bytes] = {}
+
+    @classmethod
+    def of_vendor(cls, name: str, vendor: Vendor, *, base_url: str, api_key: str) -> HttpProvider:
+        """A provider from a row of the catalogue; it exists without a key, and says so if used."""
+        missing = ""
+        if not base_url:
+            where = f"LLM_{name.upper().replace('-', '_')}={vendor.name}://[token@]host"
+            missing = f"no address for provider {name!r}; set {where}"
+        elif vendor.key_needed and not api_key:
+            missing = f"no key for provider {name!r}; set {' or '.join(vendor.keys)}"
+        settings = Settings(
+            auth=vendor.auth, quirks=vendor.quirks, missing=missing, vendor=vendor.name
+        )
+        return cls(
+            name, dialect=vendor.dialect, base_url=base_url, api_key=api_key, settings=settings
+        )
+
+    def __repr__(self) -> str:
+        keys = ", ".join(str(c) for c in self._credentials)
+        return f"<HttpProvider {self.name} {self.dialect.name} {self.base_url} {keys}>"
+
+    def capabilities(self, model: str) -> Capabilities:
+        return self.settings.capabilities.get(model, ANYTHING)
+
+    async def generate(self, call: Call) -> Response:
+        answer = await self._send(call, stream=False)
+        try:
+            body = await answer.read()
+            if answer.status >= 300:
+                raise self._refused(answer, body, stream=False)
+            return self.dialect.read_response(body)
+        except (WireError, Garbled) as error:
+            raise self._no_answer(error, stream=False) from error
+        finally:
+            answer.close()
+
+    async def stream(self, call: Call) -> AsyncGenerator[Event, None]:
+        answer = await self._send(call, stream=True)
+        begun = False
+        try:
+            if answer.status >= 300:
+                raise self._refused(answer, await answer.read(), stream=True)
+            async for event in self._events(answer):
+                begun = True
+                yield event
+        except (WireError, Garbled, Truncated) as error:
+            raise self._no_answer(error, stream=True, begun=begun) from error
+        except ProviderError as error:
+            # A socket that dies after content was handed out is a broken stream, not a blip.
+            if begun and error.fault is Fault.TRANSIENT and error.status_code is None:
+                error.fault = Fault.STALL_MID_STREAM
+            raise
+        finally:
+            answer.close()
+
+    async def aclose(self) -> None:
+        await self._transport.aclose()
+
+    async def _events(self, answer: Answer) -> AsyncGenerator[Event, None]:
+        reader = self.dialect.reader()
+        async for chunk in answer:
+            for event in reader.feed(chunk):
+                yield event
+            if reader.failure is not None:
+                raise reader.failure
+            if reader.done:
+                return
+        for event in reader.end():
+            yield event
+        if reader.failure is not None:
+            raise reader.failure
+
+    async def _send(self, call: Call, *, stream: bool) -> Answer:
+        if self.settings.missing or self._origin is None:
+            raise ProviderError(
+                Fault.AUTH, status_code=401, message=self.settings.missing, billing="not_sent"
+            )
+        body = encode(self.dialect.write_request(call.request, call.model, stream))
+        path = self._prefix + self.dialect.path(call.model, stream)
+        head = self._head(path, call.credential)
+        outgoing = Outgoing(self._origin, head, body)
+        return await self._transport.send(outgoing, self.settings.limits)
+
+    def _head(self, path: str, label: str) -> bytes:
+        """Rendered once per path and credential; few of both."""
+        head = self._heads.get((path, label))
+        if head is None:
+            assert self._origin is not None
+            head = render_head("POST", self._origin, path, self._headers(self._by_label[label]))
+            if len(self._heads) > 256:
+                self._heads.clear()
+            self._heads[path, label] = head
+        return head
+
+    def _headers(self, credential: Credential) -> dict[str, str]:
+        name = self.dialect.name
+        auth = self.settings.auth or AUTH_OF_DIALECT.get(name, "bearer")
+        key = AUTH[auth](credential.secret) if credential.secret else {}
+        return {
+            "content-type": "application/json",
+            "accept": "*/*",
+            "accept-encoding": "identity",
+            **HEADERS_OF_DIALECT.get(name, {}),
+            **key,
+            **self.settings.headers,
+        }
+
+    def _refused(self, answer: Answer, body: bytes, *, stream: bool) -> ProviderError:
+        """An HTTP error status, classified from everything it said."""
+        headers = {k.decode("latin-1"): v.decode("latin-1") for k, v in answer.headers}
+        verdict = classify(
+            status=answer.status,
+            headers=headers,
+            body=body,
+            provider=self.settings.vendor or self.name,
+            stream=stream,
+        )
+        said = self.dialect.read_error(body) or body[:SNIPPET].decode("utf-8", "replace")
+        error = ProviderError(
+            verdict.fault,
+            self.name,
+            answer.status,
+            verdict.retry_after,
+            message=self._clear(said),
+            billing="refused",
+        )
+        error.retry_source = verdict.source
+        return error
+
+    def _no_answer(
+        self, error: WireError | Garbled | Truncated, *, stream: bool, begun: bool = False
+    ) -> ProviderError:
+        """A 200 that is no answer: an error inside it, nonsense, or half of one."""
+        if isinstance(error, WireError):
+            verdict = classify(
+                status=error.status or 200,
+                body=error.body,
+                provider=self.settings.vendor or self.name,
+                stream=stream,
+            )
+            said = self.dialect.read_error(error.body) or str(error)
+            fault, after = verdict.fault, verdict.retry_after
+        else:
+            fault = Fault.STALL_MID_STREAM if begun else Fault.TRANSIENT
+            said, after = str(error), None
+        return ProviderError(
+            fault, self.name, 200, after, message=self._clear(said), billing="maybe_billed"
+        )
+
+    def _clear(self, said: str) -> str:
+        return redact(" ".join(said.split()), self._secrets)[:SNIPPET]

@@ -1,0 +1,83 @@
+"""Time for drivers: waiting, and a watchdog that ends what takes too long.
+
+The clock decides: one that can `call_later` (a `ManualClock`) also owns the timers, any other
+clock leaves them to the running event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from types import TracebackType
+from typing import Protocol, runtime_checkable
+
+from understudy.core.health import Clock
+
+
+class Handle(Protocol):
+    def cancel(self) -> None: ...
+
+
+@runtime_checkable
+class Timed(Protocol):
+    """A clock with timers of its own."""
+
+    def __call__(self) -> float: ...
+    def call_later(self, delay: float, callback: Callable[[], None]) -> Handle: ...
+
+
+def call_later(clock: Clock, delay: float, callback: Callable[[], None]) -> Handle:
+    if isinstance(clock, Timed):
+        return clock.call_later(delay, callback)
+    return asyncio.get_running_loop().call_later(delay, callback)
+
+
+async def sleep(clock: Clock, seconds: float) -> None:
+    """Wait by the clock; cancellable."""
+    if not isinstance(clock, Timed):
+        await asyncio.sleep(seconds)
+        return
+    done = asyncio.get_running_loop().create_future()
+    handle = clock.call_later(seconds, lambda: done.done() or done.set_result(None))
+    try:
+        await done
+    finally:
+        handle.cancel()
+
+
+class Watchdog:
+    """Ends the block it guards after so many seconds by raising what it was given.
+
+    It cancels the task and turns that cancellation, and only that one, into its error: if the
+    caller cancelled as well, the caller wins (contract F1, C7).
+    """
+
+    __slots__ = ("_clock", "_error", "_fired", "_handle", "_outside", "_seconds", "_task")
+
+    def __init__(self, clock: Clock, seconds: float, error: Callable[[], Exception]) -> None:
+        self._clock = clock
+        self._seconds = seconds
+        self._error = error
+        self._fired = False
+
+    def __enter__(self) -> Watchdog:
+        task = asyncio.current_task()
+        assert task is not None
+        self._task = task
+        self._outside = task.cancelling()
+        self._handle = call_later(self._clock, self._seconds, self._fire)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        self._handle.cancel()
+        if not self._fired:
+            return
+        inside = self._task.uncancel() <= self._outside
+        if inside and (kind is None or issubclass(kind, asyncio.CancelledError)):
+            raise self._error() from error
+
+    def _fire(self) -> None:
+        self._fired = True
+        self._task.cancel()
