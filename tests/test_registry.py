@@ -267,7 +267,7 @@ def test_a_provider_without_an_address_says_which_variable_to_set() -> None:
 def test_a_token_never_shows() -> None:
     reg = registry(LLM_M5="foreman://s3cr3t-token-value@h", OPENAI_API_KEY="sk-planted-0123456789abcdef")
     reg.parse("m5/x, openai/x")
-    shown = repr(reg.providers) + repr(read_dsn("s://s3cr3t-token-value@h", "LLM_X")) + repr(vars(reg))
+    shown = repr(reg.providers) + repr(read_dsn("s://s3cr3t-token-value@h", "LLM_X")) + repr(reg)
     assert "s3cr3t" not in shown
     assert "planted" not in shown
 

@@ -22,11 +22,12 @@ from transport.rig import (
     request,
     reset,
     soon,
+    stage,
     until,
 )
 
 from understudy.providers.pool import Pool, Room
-from understudy.providers.transport import Origin
+from understudy.providers.transport import Origin, Outgoing
 
 
 class Clock:
@@ -78,22 +79,12 @@ def test_a_forgotten_connection_is_closed_when_another_comes_back() -> None:
     clock = Clock()
 
     async def story(pool: Pool) -> None:
-        async with Server([request, OK, hang], [request, OK, request, OK]) as server:
-            first, second = await asyncio.gather(*(pool.send(server.ask(), LIMITS),) * 1), None
-            assert second is None
-            held = await pool.send(server.ask(), LIMITS)
-            for answer in (*first, held):
-                await answer.read()
-
-    del story
-
-    async def other(pool: Pool) -> None:
         gate = asyncio.Event()
-        scripts = [request, OK, hang], [request, until(gate), OK, request, OK]
-        async with Server(*scripts) as server:
+        async with Server([request, OK, hang], [request, until(gate), OK]) as server:
             quick = asyncio.create_task(get(pool, server))
             assert await soon(lambda: len(server.peers) == 1)
             slow = asyncio.create_task(get(pool, server))
+            assert await soon(lambda: len(server.peers) == 2)
             await quick
             clock.now += 31
             gate.set()
@@ -101,7 +92,7 @@ def test_a_forgotten_connection_is_closed_when_another_comes_back() -> None:
             assert await soon(server.peers[0].gone.is_set)
             assert not server.peers[1].gone.is_set()
 
-    play(other, lambda: Pool(clock=clock))
+    play(story, lambda: Pool(clock=clock))
 
 
 def test_no_more_than_so_many_are_kept_idle() -> None:
@@ -129,22 +120,13 @@ def test_when_all_are_busy_requests_wait_in_line_and_are_served_in_order() -> No
                 await asyncio.sleep(0)
             gate.set()
             await asyncio.gather(*tasks)
-            assert [seen[-1:] for seen in server.peers[0].requests] == [
-                b"0",
-                b"1",
-                b"2",
-                b"3",
-                b"4",
-            ]
+            assert b"".join(seen[-1:] for seen in server.peers[0].requests) == b"01234"
             assert len(server.peers) == 1
 
     play(story, lambda: Pool(Room(connections=1)))
 
 
-async def read(pool: Pool, outgoing: object) -> bytes:
-    from understudy.providers.transport import Outgoing
-
-    assert isinstance(outgoing, Outgoing)
+async def read(pool: Pool, outgoing: Outgoing) -> bytes:
     return await (await pool.send(outgoing, LIMITS)).read()
 
 
@@ -170,8 +152,8 @@ def test_leaving_the_line_costs_the_others_nothing() -> None:
 def test_called_up_and_cancelled_in_the_same_moment_passes_the_turn_on(turns: int) -> None:
     async def story(pool: Pool) -> None:
         gate = asyncio.Event()
-        script = [request, until(gate), OK, request, OK, request, OK]
-        async with Server(script, [request, OK, request, OK]) as server:
+        script = [request, until(gate), OK, *([request, OK] * 3)]
+        async with Server(script, [request, OK] * 3) as server:
             first = asyncio.create_task(get(pool, server))
             assert await soon(lambda: bool(server.peers and server.peers[0].requests))
             leaving = asyncio.create_task(get(pool, server))
@@ -228,14 +210,17 @@ def test_those_in_line_are_told_when_the_transport_closes() -> None:
 
 
 def test_a_connection_the_peer_closed_while_idle_is_not_used() -> None:
+    clock = Clock()
+
     async def story(pool: Pool) -> None:
         async with Server([request, OK, close], [request, OK]) as server:
             await get(pool, server)
             assert await soon(server.peers[0].gone.is_set)
+            clock.now += 1
             assert await get(pool, server) == b"{}"
             assert len(server.peers) == 2
 
-    play(story)
+    play(story, lambda: Pool(clock=clock))
 
 
 def test_bytes_nobody_asked_for_end_an_idle_connection() -> None:
@@ -319,16 +304,7 @@ def test_a_request_that_could_not_even_be_begun_is_sent_again_once() -> None:
         server.close()
 
     # uvloop writes at the end of a turn, so there it is too late to know that nothing left.
-    asyncio.run(alone(story, Pool(clock=clock)))
-
-
-async def alone(story: Callable[[Pool], object], pool: Pool) -> None:
-    from collections.abc import Coroutine
-
-    coroutine = story(pool)
-    assert isinstance(coroutine, Coroutine)
-    await coroutine
-    await pool.aclose()
+    asyncio.run(stage(story, Pool(clock=clock), []))
 
 
 def test_a_request_that_was_written_is_never_sent_again() -> None:
@@ -345,21 +321,24 @@ def test_a_request_that_was_written_is_never_sent_again() -> None:
 
 def test_one_pool_serves_two_event_loops_in_two_threads() -> None:
     pool = Pool()
-    used: list[int] = []
+    together = threading.Barrier(2, timeout=20)
+    connections: list[int] = []
 
     async def story() -> None:
-        async with Server([request, OK] * 1 + [request, OK] * 20) as server:
+        async with Server([request, OK] * 20) as server:
+            together.wait()
             for _ in range(20):
                 assert await get(pool, server) == b"{}"
-            used.append(len(server.peers))
-        await pool.aclose()
+            connections.append(len(server.peers))
+            together.wait()
+            await pool.aclose()
 
     threads = [threading.Thread(target=asyncio.run, args=(story(),)) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(used) == 2
+    assert connections == [1, 1]
 
 
 def test_a_new_event_loop_forgets_those_that_are_closed() -> None:

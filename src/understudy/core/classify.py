@@ -15,7 +15,7 @@ from understudy.core.evidence import Facts, pairs, read_body, spoken_statuses, s
 from understudy.core.exceptions import Told, tell, unfold
 from understudy.core.faults import Fault, Verdict
 from understudy.core.hints import retry_after
-from understudy.core.rules import Rule, Saying, by_code, holds, said, sayings
+from understudy.core.rules import Phrasebook, Rule, Saying, by_code, holds, said, sayings
 from understudy.core.rules_codes import STRONG
 from understudy.core.rules_local import CALLER_PIPE, LEFT, SLOW, STALL, TRANSPORT, TYPES
 from understudy.core.rules_says import SPOKEN
@@ -26,7 +26,7 @@ CODES = by_code(STRONG)
 GENERIC = by_code((WORDS,))
 KINDS = {name: rule for rule in TYPES for name in rule.codes}
 STATUSES = {number: rule for rule in STATUS for number in rule.status}
-SENTENCES, LAST_WORDS = sayings(SPOKEN), sayings(BARE)
+SENTENCES, LAST_WORDS = Phrasebook.of(SPOKEN), sayings(BARE)
 GONE, SILENCE, PIPE = sayings(LEFT), sayings(STALL), sayings(CALLER_PIPE)
 TOO_SLOW, BROKEN = sayings(SLOW), sayings(TRANSPORT)
 TWOFOLD = tuple((frozenset(map(squash, r.codes)), sayings((r,)), r) for r in PAIRS)
@@ -168,7 +168,7 @@ def _ours(case: Case) -> Found | None:
             gone = table is GONE
             return saying.rule if gone else _after(saying.rule, begun), _quoted(saying.phrase)
     if case.stream and not case.answered and not case.kinds:
-        return _hear(case.local, PIPE, case)
+        return _hear(said(case.local, PIPE), case)
     return None
 
 
@@ -212,7 +212,7 @@ def _codes(case: Case) -> Found | None:
 
 
 def _sentences(case: Case) -> Found | None:
-    return _hear(case.facts.text, SENTENCES, case)
+    return _hear(SENTENCES.said(case.facts.text), case)
 
 
 def _status(case: Case) -> Found | None:
@@ -228,15 +228,15 @@ def _words(case: Case) -> Found | None:
 
 
 def _broken(case: Case) -> Found | None:
-    return None if case.status else _hear(case.local or case.facts.text, BROKEN, case)
+    return None if case.status else _hear(said(case.local or case.facts.text, BROKEN), case)
 
 
 def _bare(case: Case) -> Found | None:
-    return _hear(case.facts.text, LAST_WORDS, case)
+    return None if case.status else _hear(said(case.facts.text, LAST_WORDS), case)
 
 
-def _hear(text: str, table: tuple[Saying, ...], case: Case) -> Found | None:
-    for saying in said(text, table):
+def _hear(heard: Iterable[Saying], case: Case) -> Found | None:
+    for saying in heard:
         if holds(saying.rule, case.status, case.provider):
             return saying.rule, _quoted(saying.phrase)
     return None

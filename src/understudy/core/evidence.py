@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice
 from typing import Protocol, runtime_checkable
 
@@ -87,11 +88,13 @@ class Facts:
     blank: bool = False  # there is no body, or nothing in it
 
 
+@lru_cache(1024)
 def plain(word: str) -> str:
     """Letters and digits only, lower case: one spelling for `statusCode` and `status_code`."""
     return word.translate(_ALNUM).lower()
 
 
+@lru_cache(1024)
 def squash(word: str) -> str:
     """One spelling for `RateLimitError`, `rate_limit_error` and `rate-limit`."""
     return plain(word).removesuffix("exception").removesuffix("error")

@@ -64,6 +64,37 @@ def by_code(groups: Iterable[Iterable[Rule]]) -> dict[str, tuple[int, Rule]]:
     return index
 
 
+@dataclass(frozen=True, slots=True)
+class Phrasebook:
+    """Many phrases, found through the beginnings of their first words. Phrases begin with a word."""
+
+    sayings: tuple[Saying, ...]
+    starts: dict[str, tuple[int, ...]]  # first letters of a first word to places in `sayings`
+    always: tuple[int, ...]  # phrases in scripts without blanks
+
+    @classmethod
+    def of(cls, rules: Iterable[Rule]) -> Phrasebook:
+        table = sayings(rules)
+        starts: dict[str, tuple[int, ...]] = {}
+        for place, saying in enumerate(table):
+            if saying.needle.isascii():
+                start = _WORD.findall(saying.phrase)[0][:START]
+                starts[start] = (*starts.get(start, ()), place)
+        foreign = tuple(i for i, s in enumerate(table) if not s.needle.isascii())
+        return cls(table, starts, foreign)
+
+    def said(self, text: str) -> Iterator[Saying]:
+        """The phrases that stand in a text, in order."""
+        places = set() if text.isascii() else set(self.always)
+        for start in {word[:START] for word in _WORD.findall(text)}:
+            places.update(self.starts.get(start, ()))
+        return said(text, (self.sayings[place] for place in sorted(places)))
+
+
+START = 4
+_WORD = re.compile(r"[a-z0-9]+")
+
+
 def sayings(rules: Iterable[Rule]) -> tuple[Saying, ...]:
     """The phrases of these rules in order."""
     return tuple(
@@ -73,7 +104,7 @@ def sayings(rules: Iterable[Rule]) -> tuple[Saying, ...]:
     )
 
 
-def said(text: str, table: tuple[Saying, ...]) -> Iterator[Saying]:
+def said(text: str, table: Iterable[Saying]) -> Iterator[Saying]:
     """The phrases of a table that stand in a text, in the table's order."""
     for saying in table:
         needle, phrase, _ = saying

@@ -216,7 +216,7 @@ def _spoken(role: str, parts: tuple[Part, ...], same: bool) -> Wire:
 def _content(parts: tuple[Part, ...], same: bool) -> Json:
     """Plain text where that says it all, a list of typed parts otherwise, None for nothing."""
     match parts:
-        case (Text(text=plain),) if plain:
+        case (Text(text=plain),):
             return plain
     written = (write_part(part, same) for part in parts)
     return [item for item in written if item is not None] or None

@@ -236,7 +236,7 @@ def _flat(parts: tuple[Part, ...], written: list[Json]) -> Json:
     match parts:
         case ():
             return ""
-        case (Text(text=said),) if said:
+        case (Text(text=said),):
             return said
     return [part for part in written if part is not None]
 
