@@ -343,12 +343,13 @@ def test_one_pool_serves_two_event_loops_in_two_threads() -> None:
 
 def test_a_new_event_loop_forgets_those_that_are_closed() -> None:
     pool = Pool()
+    last = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}"
 
     async def story() -> None:
-        async with Server([request, OK]) as server:
+        async with Server([request, last]) as server:
             await get(pool, server)
+            assert await soon(server.peers[0].gone.is_set)
 
     for _ in range(3):
         asyncio.run(story())
     assert len(pool._loops) == 1
-    asyncio.run(pool.aclose())

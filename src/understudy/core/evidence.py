@@ -55,14 +55,10 @@ _CLASS_NAME = re.compile(
 )
 _SNAKE = re.compile(r"\b[A-Za-z]{1,30}(?:_[A-Za-z]{1,30}){1,6}\b")
 _VENDOR_NUMBER = re.compile(r"\((\d{4})\)\s{0,2}$|^\[(\d{4})\]")
-_STATUS = re.compile(
-    r"(?:status|status[ _]?code|error code|http(?:/[\d.]{1,3})?|\bcode|returned|error)"
-    r"[\s\"'`:=(\[]{1,4}([45]\d\d)\b(?![.,]\d)"
-    r"|^\W{0,3}([45]\d\d)\b(?![.,]\d)"
-    r"|\b([45]\d\d) (?:too many|bad |unauth|forbidden|payment|not found|internal|service|gateway"
-    r"|request|unproc|client error|server error)",
-    re.I,
-)
+_STATUS = re.compile(r"(?<![\w.,])[45]\d\d(?![\w]|[.,]\d)")
+_BEFORE_STATUS = ("status", "status code", "statuscode", "code", "http", "returned", "error")
+_AFTER_STATUS = ("too many", "bad ", "unauth", "forbidden", "payment", "not found", "internal")
+_AFTER_STATUS += ("service", "gateway", "request", "unproc", "client error", "server error")
 _CLASS_HINTS = ("Error", "Exception", "Exhausted", "occurred (", "code = ", "StatusCode")
 _TITLE = re.compile(r"<(title|h1)[^>]{0,200}>([^<]{1,300})", re.I)
 _DECODER = json.JSONDecoder()
@@ -119,7 +115,14 @@ def spoken_statuses(facts: Facts) -> Iterator[int]:
     """HTTP statuses in the messages, innermost first."""
     for text in facts.messages:
         for match in islice(_STATUS.finditer(text, 0, SCAN_TAIL), 6):
-            yield int(match[match.lastindex or 0])
+            before = text[max(0, match.start() - 24) : match.start()].lower().rstrip(" \"'`:=([./12")
+            after = text[match.end() : match.end() + 16].lstrip(" :-")
+            if (
+                match.start() < 4
+                or before.endswith(_BEFORE_STATUS)
+                or after.lower().startswith(_AFTER_STATUS)
+            ):
+                yield int(match[0])
 
 
 def parse(text: str) -> object:

@@ -46,14 +46,18 @@ _PART = re.compile(
     re.I,
 )
 _NUMBER = re.compile(r"[+-]?\d{1,18}(?:\.\d{1,18})?(?:e[+-]?\d{1,2})?", re.I)
-# Before the delay stand words of waiting, and a small word; `retrying in` is a client's own plan.
-_PROSE = re.compile(
-    r"(?:retry(?!ing)|try|wait|reset|resets|available|again|refresh|refreshes|restored|back off|lifted)"
-    r"[^\n.;!?\d]{0,48}?[\s:=(~]{1,3}(\d{1,15}(?:\.\d{1,12})?)(?![\d:/-])"
-    r"(\s?(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?"
-    r"|毫秒|秒|分钟|小时|天)(?![a-z]))?",
+_COUNT = re.compile(
+    r"(?<![\w.:/-])\d{1,15}(?:\.\d{1,12})?(?![\d:/-])"
+    r"(\s?(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?)(?![a-z]))?",
     re.I,
 )
+# Words of waiting before a number; `retrying in` is a client's own plan.
+_WAIT = re.compile(
+    r"\b(?:retry|try|wait|resets?|available|again|refresh(?:es)?|restored|lifted|back off)\b"
+    r"[^\n.;!?\d]{0,48}$",
+    re.I,
+)
+_BARE = re.compile(r"retry.?after\W{0,4}$", re.I)
 _PROSE_CN = re.compile(r"(\d{1,9})\s?(毫秒|秒|分钟|小时|天)\s?(?:之?后|内)")
 _HTTP_DATE = re.compile(r"(\d{1,2})[ -]([A-Za-z]{3})[ -](\d{2,4}) (\d\d):(\d\d):(\d\d)")
 _RFC3339 = re.compile(
@@ -63,7 +67,6 @@ _RESET_WORD = re.compile(r"reset|again|regain|retry|until|available", re.I)
 _BAR_EPOCH = re.compile(r"limit reached\|(\d{10})\b", re.I)
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 
-_BARE = re.compile(r"retry.?after\W{0,4}\d|seconds?\W{0,4}\d", re.I)
 IN_MS = frozenset(("retryafterms",))
 
 
@@ -190,14 +193,13 @@ def _from_prose(messages: Iterable[str], base: float | None) -> float | None:
 
 
 def _spoken(text: str) -> float | None:
-    for match in islice(_PROSE.finditer(text), 8):
-        if match[2]:
-            found = _parts(text, match.start(1))
-        else:  # a bare number needs plainer words before it
-            found = _sane(float(match[1])) if _BARE.search(match[0]) else None
-        if found is not None:
-            return found
-    chinese = _PROSE_CN.search(text)
+    for match in islice(_COUNT.finditer(text), 16):
+        before = text[max(0, match.start() - 64) : match.start()]
+        if (_WAIT if match[1] else _BARE).search(before):  # a bare number needs plainer words
+            found = _parts(text, match.start()) if match[1] else _sane(float(match[0]))
+            if found is not None:
+                return found
+    chinese = None if text.isascii() else _PROSE_CN.search(text)
     return _sane(_seconds(chinese[1], chinese[2])) if chinese else None
 
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from understudy.core.blame import Call, blame
-from understudy.core.errors import ChainExhausted, OutOfTime, ProviderError, reason_of, text_of
+from understudy.core.errors import ChainExhausted, OutOfTime, ProviderError, text_of
 from understudy.core.faults import Fault, Verdict
 from understudy.core.policy import Mark, Retry, Rule, Scope, Then
 from understudy.core.stage import Account, Candidate, Obstacle, Stage, benched, obstacle, usable
@@ -345,6 +345,7 @@ class _Attempt:
 
 
 def _reason(error: Exception | None) -> str:
+    """The target's own words; fault and status are fields of their own."""
     if isinstance(error, ProviderError):
-        return reason_of(error)
+        return error.message or text_of(error.__cause__)
     return text_of(error)

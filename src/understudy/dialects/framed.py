@@ -36,10 +36,10 @@ class FramedReader:
         try:
             self._read(self._body.feed(data), events)
         except Garbled as error:
+            self._broken = error
             if not events:
                 raise
-            self._broken = error  # what came before it is still good
-        return events
+        return events  # what came before the nonsense is still good
 
     def end(self) -> list[Event]:
         if self._broken:

@@ -215,11 +215,14 @@ def _spoken(role: str, parts: tuple[Part, ...], same: bool) -> Wire:
 
 def _content(parts: tuple[Part, ...], same: bool) -> Json:
     """Plain text where that says it all, a list of typed parts otherwise, None for nothing."""
-    match parts:
-        case (Text(text=plain),):
+    written = [(part, write_part(part, same)) for part in parts]
+    match [(part, item) for part, item in written if item is not None]:
+        case []:
+            return None
+        case [(Text(text=plain), _)]:
             return plain
-    written = (write_part(part, same) for part in parts)
-    return [item for item in written if item is not None] or None
+        case several:
+            return [item for _, item in several]
 
 
 def write_assistant(parts: tuple[Part, ...], same: bool) -> Wire:

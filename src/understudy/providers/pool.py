@@ -14,6 +14,7 @@ import ssl
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from understudy.providers.answer import Answer
@@ -221,8 +222,9 @@ class Pool:
             for lane in self._loops.pop(loop, {}).values():
                 if loop is here:
                     closing.append(lane.shut())
-                elif not loop.is_closed():
-                    loop.call_soon_threadsafe(lane.shut)
+                else:
+                    with suppress(RuntimeError):  # it is closed, and its connections with it
+                        loop.call_soon_threadsafe(lane.shut)
         for gone in closing:
             await gone
 

@@ -1,0 +1,409 @@
+"""Chat Completions requests: as clients write them, and written for vendors with accents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from chat_rig import (
+    CHAT,
+    asking,
+    read,
+    rewritten,
+    sent,
+)
+
+from understudy.core.errors import InvalidRequest
+from understudy.dialects.openai_chat import OpenAIChat, wants_usage
+from understudy.messages.parts import (
+    File,
+    Image,
+    Json,
+    Opaque,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from understudy.messages.request import (
+    Message,
+    Request,
+    Schema,
+    ServerTool,
+    Tool,
+    ToolChoice,
+    assistant,
+    system,
+    tool_result,
+    user,
+)
+
+
+@pytest.mark.parametrize(
+    "wire",
+    [
+        asking({"role": "user", "content": [{"type": "text", "text": "a"}]}),
+        asking({"role": "developer", "content": "be brief"}, {"role": "user", "content": "a"}),
+        asking({"role": "user", "content": "a", "name": "bob"}),
+        asking({"role": "user", "content": ""}, {"role": "assistant", "content": None}),
+        asking({"role": "user", "content": "a"}, max_tokens=5, stop="x", seed=None, n=3),
+        asking({"role": "user", "content": "a"}, random_seed=5, safe_prompt=True),
+        asking({"role": "user", "content": "a"}, reasoning={"effort": "low", "exclude": True}),
+        asking({"role": "user", "content": "a"}, reasoning={"max_tokens": 9}),
+        asking({"role": "user", "content": "a"}, tools=[], tool_choice=None),
+        asking({"role": "user", "content": "a"}, response_format={"type": "text"}),
+        asking(
+            {"role": "user", "content": "a"},
+            tool_choice={"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": []}},
+        ),
+        asking({"role": "user", "content": "a"}, tool_choice="auto", parallel_tool_calls=False),
+        asking({"role": "user", "content": "a"}, tool_choice="any"),
+        asking(
+            {
+                "role": "user",
+                "content": [
+                    {"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}},
+                    {"type": "image_url", "image_url": {"url": "https://x/y", "detail": "low"}},
+                    {"type": "image_url", "image_url": "https://x/y"},
+                    {"type": "document_url", "document_url": "https://x/y.pdf"},
+                    {"type": "video_url", "video_url": {"url": "https://x/y.mp4"}},
+                    {"type": "file", "file": {"file_id": "f"}},
+                ],
+            }
+        ),
+        asking(
+            {
+                "role": "assistant",
+                "content": "a",
+                "reasoning": "hm",
+                "reasoning_details": [{"type": "reasoning.text", "text": "hm", "signature": "s"}],
+            }
+        ),
+        asking(
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
+                    {"type": "text", "text": "a"},
+                ],
+                "prefix": True,
+            }
+        ),
+        asking(
+            {
+                "role": "assistant",
+                "content": "",
+                "tool_calls": [
+                    {
+                        "id": "c",
+                        "type": "function",
+                        "index": 0,
+                        "function": {"name": "f", "arguments": '{"a": 1}'},
+                        "extra_content": {"google": {"thought_signature": "s"}},
+                    },
+                    {"id": "d", "type": "custom", "custom": {"name": "g", "input": "free text"}},
+                ],
+            },
+            {"role": "tool", "tool_call_id": "c", "name": "f", "content": "1"},
+            {"role": "tool", "tool_call_id": "d", "content": [{"type": "text", "text": "2"}]},
+        ),
+        asking(
+            {"role": "user", "content": "a"},
+            tools=[
+                {"type": "function", "function": {"name": "f", "strict": True, "parameters": {}}},
+                {"type": "function", "function": {"name": "g", "description": None}},
+                {"type": "custom", "custom": {"name": "h"}},
+            ],
+            logit_bias={"1": 2},
+        ),
+    ],
+)
+def test_what_a_client_wrote_is_written_back_as_it_was(wire: dict[str, Any]) -> None:
+    assert rewritten(wire) == wire
+
+
+def test_a_changed_option_wins_over_the_spelling_it_came_in() -> None:
+    request = read(asking({"role": "user", "content": "a"}, max_tokens=5, stop="x"))
+    body = sent(request.having(max_tokens=6, stop=("y",)))
+    assert (body["max_completion_tokens"], body["stop"]) == (6, ["y"])
+    assert "max_tokens" not in body
+
+
+def test_a_changed_message_is_not_written_as_it_came() -> None:
+    request = read(
+        asking({"role": "user", "name": "bob", "content": [{"type": "text", "text": "a"}]})
+    )
+    (message,) = request.messages
+    changed = request.having(messages=(Message("user", (Text("b"),), message.extra),))
+    body = sent(changed)
+    assert body["messages"] == [{"role": "user", "content": "b", "name": "bob"}]
+
+
+def test_pictures_become_bytes_and_other_urls_stay_urls() -> None:
+    (message,) = read(
+        asking(
+            {
+                "role": "user",
+                "content": [
+                    {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAEC"}},
+                    {"type": "image_url", "image_url": {"url": "https://x/y", "detail": "high"}},
+                    {"type": "input_audio", "input_audio": {"data": "AAEC", "format": "mp3"}},
+                    {
+                        "type": "file",
+                        "file": {
+                            "filename": "a.pdf",
+                            "file_data": "data:application/pdf;base64,AA==",
+                        },
+                    },
+                ],
+            }
+        )
+    ).messages
+    assert message.parts == (
+        Image(b"\0\1\2", "image/png"),
+        Image(url="https://x/y", extra={"detail": "high"}),
+        File(b"\0\1\2", "audio/mpeg"),
+        File(b"\0", "application/pdf", name="a.pdf"),
+    )
+
+
+def test_missing_call_ids_are_made_up_unique_and_echoed() -> None:
+    called: dict[str, Any] = {
+        "role": "assistant",
+        "tool_calls": [
+            {"type": "function", "function": {"name": "f", "arguments": "{}"}},
+            {"id": "", "type": "function", "function": {"name": "f", "arguments": "{}"}},
+        ],
+    }
+    wire = asking(called, {"role": "tool", "content": "1"}, {"role": "tool", "content": "2"})
+    request, again = read(wire), read(wire)
+    first, second = request.messages[0].tool_calls
+    results = [part for m in request.messages[1:] for part in m.parts]
+    assert first.id != second.id
+    assert results == [
+        ToolResult(first.id, "f", (Text("1"),)),
+        ToolResult(second.id, "f", (Text("2"),)),
+    ]
+    assert request == again
+
+
+def test_the_old_function_call_is_read_and_written_in_todays_form() -> None:
+    wire = asking(
+        {"role": "user", "content": "a"},
+        {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}},
+        {"role": "function", "name": "f", "content": "1"},
+        functions=[{"name": "f", "parameters": {}}],
+        function_call={"name": "f"},
+    )
+    request = read(wire)
+    (call,) = request.messages[1].tool_calls
+    assert request.tools == (Tool("f", parameters={}),)
+    assert request.tool_choice == ToolChoice("tool", "f")
+    assert request.messages[2].parts == (ToolResult(call.id, "f", (Text("1"),)),)
+    body = sent(request)
+    assert body["tools"] == [{"type": "function", "function": {"name": "f", "parameters": {}}}]
+    assert not {"functions", "function_call"} & set(body)
+
+
+def test_a_failed_tool_is_told_by_its_prefix() -> None:
+    call = ToolCall("c", "f")
+    request = Request((assistant(call), tool_result(call, "no disk", is_error=True)))
+    body = sent(request)
+    told = {"role": "tool", "tool_call_id": "c", "content": "ERROR: no disk"}
+    assert body["messages"][1] == told
+    (result,) = read(asking(*body["messages"])).messages[1].parts
+    assert result == ToolResult("c", "f", (Text("no disk"),), is_error=True)
+
+
+@pytest.mark.parametrize(
+    ("body", "path"),
+    [
+        (b"", "the request body is not JSON"),
+        (b"[]", r"\$: expected an object, got an array"),
+        (b"[" * 5000, "the request body is not JSON"),
+        (b'{"model":"m","messages":"hi"}', r"\$\.messages: expected an array"),
+        (b'{"model":1,"messages":[]}', r"\$\.model: expected a string, got 1"),
+        (b'{"messages":[]}', r"\$\.model: expected a string, got nothing"),
+        (b'{"model":"m","messages":[{"role":"boss"}]}', r"\$\.messages\[0\]\.role: expected"),
+        (b'{"model":"m","messages":[{"role":"user","content":1}]}', r"messages\[0\]\.content"),
+        (
+            b'{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":2}]}]}',
+            r"\$\.messages\[0\]\.content\[0\]\.text: expected a string, got 2",
+        ),
+        (
+            b'{"model":"m","messages":[{"role":"assistant","tool_calls":[{}]}]}',
+            r"\$\.messages\[0\]\.tool_calls\[0\]\.function: expected an object",
+        ),
+        (
+            b'{"model":"m","messages":[{"role":"tool","content":"x"}]}',
+            r"\$\.messages\[0\]\.tool_call_id: expected the id of a tool call",
+        ),
+        (
+            b'{"model":"m","messages":[],"temperature":"hot"}',
+            r"\$\.temperature: expected a number",
+        ),
+        (b'{"model":"m","messages":[],"stop":[1]}', r"\$\.stop\[0\]: expected a string"),
+        (b'{"model":"m","messages":[],"stream":"yes"}', r"\$\.stream: expected true or false"),
+        (b'{"model":"m","messages":[],"max_tokens":1.5}', r"\$\.max_tokens: expected a whole"),
+        (b'{"model":"m","messages":[],"tools":[1]}', r"\$\.tools\[0\]: expected an object"),
+    ],
+)
+def test_a_wrong_request_is_refused_with_the_place_of_the_fault(body: bytes, path: str) -> None:
+    with pytest.raises(InvalidRequest, match=path):
+        CHAT.read_request(body)
+
+
+def test_the_path_names_the_model_when_the_body_does_not() -> None:
+    assert CHAT.read_request(b'{"messages":[]}', "deployed").model == "deployed"
+
+
+def test_what_is_bound_to_other_vendors_stays_behind() -> None:
+    request = Request(
+        messages=(
+            Message("user", (Text("a", {"cache_control": {}}), Opaque("anthropic", {"x": 1}))),
+            assistant(
+                Reasoning("hm", "anthropic", "signature"),
+                ToolCall("c", "f", "{}", "gemini", {"thoughtSignature": "s"}),
+            ),
+            assistant(Reasoning("only that", "gemini")),
+        ),
+        tools=(ServerTool("anthropic", {"type": "web_search_20250305"}),),
+        tool_choice=ToolChoice("required"),
+        top_k=5,
+        reasoning_tokens=100,
+        issuer="anthropic",
+        extra={"metadata": {"user_id": "u"}},
+    )
+    assert sent(request) == {
+        "model": "m",
+        "messages": [
+            {"role": "user", "content": "a"},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [
+                    {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+                ],
+            },
+        ],
+    }
+
+
+def test_pictures_in_a_foreign_tool_result_follow_as_a_users_turn() -> None:
+    first, second = ToolCall("c", "f"), ToolCall("d", "f")
+    request = Request(
+        (
+            assistant(first, second),
+            Message(
+                "tool",
+                (
+                    ToolResult("c", "f", (Text("see"), Image(b"\0", "image/png"))),
+                    ToolResult("d", "f", (Text("2"),)),
+                ),
+            ),
+            user("well?"),
+        ),
+        issuer="anthropic",
+    )
+    messages = sent(request)["messages"]
+    assert messages[1:] == [
+        {"role": "tool", "tool_call_id": "c", "content": "see"},
+        {"role": "tool", "tool_call_id": "d", "content": "2"},
+        {
+            "role": "user",
+            "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}],
+        },
+        {"role": "user", "content": "well?"},
+    ]
+
+
+def test_results_and_words_in_one_foreign_turn_are_told_apart() -> None:
+    mixed = Message("user", (ToolResult("c", "f", (Text("1"),)), Text("go on")))
+    messages = sent(Request((assistant(ToolCall("c", "f")), mixed)))
+    assert messages["messages"][1:] == [
+        {"role": "tool", "tool_call_id": "c", "content": "1"},
+        {"role": "user", "content": "go on"},
+    ]
+
+
+def test_a_foreign_id_that_is_too_long_is_shortened_alike_in_call_and_result() -> None:
+    call = ToolCall("x" * 60, "f")
+    messages = sent(Request((assistant(call), tool_result(call, "1"))))
+    made, answered = messages["messages"]
+    assert made["tool_calls"][0]["id"] == answered["tool_call_id"]
+    assert len(answered["tool_call_id"]) <= 40
+
+
+def test_a_stream_asks_for_usage_and_a_plain_request_does_not() -> None:
+    request = Request.of("hi")
+    assert sent(request, stream=True)["stream_options"] == {"include_usage": True}
+    assert "stream_options" not in sent(request)
+    wire = asking({"role": "user", "content": "a"}, stream=True)
+    assert not wants_usage(read(wire))
+    assert wants_usage(read(wire | {"stream_options": {"include_usage": True}}))
+    assert not wants_usage(request)
+
+
+def test_structured_output_is_a_schema_or_any_object() -> None:
+    schema: dict[str, Json] = {"type": "object"}
+    wire = {"type": "json_schema", "json_schema": {"name": "n", "schema": schema, "strict": True}}
+    assert read(asking(response_format=wire)).output == Schema(schema, "n", True)
+    assert read(asking(response_format={"type": "json_object"})).output == Schema()
+
+
+def test_a_vendor_that_knows_max_tokens_only_gets_that() -> None:
+    body = sent(Request(max_tokens=5), OpenAIChat(legacy_max_tokens=True))
+    assert (body["max_tokens"], "max_completion_tokens" in body) == (5, False)
+
+
+def test_mistral_gets_its_seed_and_its_nine_letters() -> None:
+    mistral = OpenAIChat(seed_field="random_seed", nine_letter_ids=True)
+    call, fit = ToolCall("call_1234567890", "f"), ToolCall("abcDEF123", "f")
+    request = Request((assistant(call, fit), tool_result(call, "1")), seed=7)
+    body = sent(request, mistral)
+    made, answered = body["messages"]
+    ids = [c["id"] for c in made["tool_calls"]]
+    assert body["random_seed"] == 7
+    assert ids == [answered["tool_call_id"], "abcDEF123"]
+    assert len(ids[0]) == 9
+
+
+def test_a_vendor_that_refuses_lists_of_text_gets_one_text() -> None:
+    flat = OpenAIChat(flat_text=True)
+    request = Request((Message("system", (Text("a"), Text("b"))), user("c", Image(url="u"))))
+    first, second = sent(request, flat)["messages"]
+    assert first == {"role": "system", "content": "a\n\nb"}
+    assert isinstance(second["content"], list)
+
+
+@pytest.mark.parametrize(
+    ("field", "expected"),
+    [
+        ("reasoning_content", {"reasoning_content": "hm"}),
+        ("reasoning", {"reasoning": "hm"}),
+        ("", {}),
+    ],
+)
+def test_reasoning_goes_back_where_the_vendor_wants_it(
+    field: str, expected: dict[str, str]
+) -> None:
+    request = Request((assistant(Reasoning("hm", "openai"), "a"),))
+    (turn,) = sent(request, OpenAIChat(reasoning_field=field))["messages"]
+    assert turn == {"role": "assistant", "content": "a", **expected}
+
+
+@pytest.mark.parametrize("messages", [(), (system("be brief"),), (user("a"),)])
+def test_a_schema_that_may_be_ignored_is_also_said(messages: tuple[Message, ...]) -> None:
+    told = OpenAIChat(schema_stated=True)
+    request = Request(messages, output=Schema({"type": "object"}))
+    body = sent(request, told)
+    first, *rest = body["messages"]
+    assert first["role"] == "system"
+    assert first["content"].endswith('{"type":"object"}')
+    assert len(rest) == sum(m.role == "user" for m in messages)
+    assert "response_format" in body
+
+
+def test_a_vendor_that_refuses_stream_options_is_not_sent_them() -> None:
+    shy = OpenAIChat(stream_usage=False)
+    assert "stream_options" not in sent(Request(), shy, stream=True)
