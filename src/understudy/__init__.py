@@ -103,7 +103,7 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     if name == "HttpProvider":  # its transport and dialects are only for programs that need them
-        from understudy.providers.http import HttpProvider  # noqa: PLC0415
+        from understudy.providers.http import HttpProvider
 
         return HttpProvider
     raise AttributeError(f"module 'understudy' has no attribute {name!r}")

@@ -34,7 +34,8 @@ class _Parser(argparse.ArgumentParser):
 def parser() -> argparse.ArgumentParser:
     """Every verb and flag; imports nothing slow."""
     top = _Parser(prog="understudy", description="Failover for language models and agents.")
-    top.add_argument("--version", action="store_true", help="print the version")
+    top.add_argument("--version", action="version", version=f"understudy {_version()}")
+    top.set_defaults(run=_help)
     verbs = top.add_subparsers(dest="verb", metavar="COMMAND", parser_class=_Parser)
     classify = verbs.add_parser("classify", help="say what kind of failure something is")
     classify.add_argument("file", nargs="?", default="-", help="pasted failure (default: stdin)")
@@ -55,16 +56,10 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; never shows a stack trace for what a user can mend."""
-    from understudy.core.errors import UnderstudyError  # noqa: PLC0415 - only once a verb runs
+    from understudy.core.errors import UnderstudyError
 
     try:
         arguments = parser().parse_args(argv)
-        if arguments.version:
-            print(f"understudy {_version()}")
-            return OK
-        if arguments.verb is None:
-            parser().print_help()
-            return USAGE
         run: Callable[[argparse.Namespace], int] = arguments.run
         return run(arguments)
     except CommandError as error:
@@ -76,6 +71,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _complain(str(error))
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def _help(arguments: argparse.Namespace) -> int:
+    parser().print_help()
+    return USAGE
 
 
 def _complain(message: str, hint: str = "") -> int:
@@ -93,9 +93,9 @@ def _version() -> str:
 
 
 def _classify(arguments: argparse.Namespace) -> int:
-    from dataclasses import replace  # noqa: PLC0415
+    from dataclasses import replace
 
-    from understudy.commands import classify  # noqa: PLC0415
+    from understudy.commands import classify
 
     if arguments.jsonl is not None:
         return _classify_rows(arguments.jsonl)
@@ -104,7 +104,7 @@ def _classify(arguments: argparse.Namespace) -> int:
         failure = replace(failure, status=arguments.status, body=failure.body or failure.error)
     if arguments.provider is not None:
         failure = replace(failure, provider=arguments.provider)
-    told = classify.explain(failure.verdict(now=time.time()))  # noqa: TID251 - the CLI's own clock
+    told = classify.explain(failure.verdict(now=time.time()))
     if arguments.json:
         print(json.dumps(told))
         return OK
@@ -120,7 +120,7 @@ def _classify(arguments: argparse.Namespace) -> int:
 
 
 def _classify_rows(path: str) -> int:
-    from understudy.commands.classify import judge_rows  # noqa: PLC0415
+    from understudy.commands.classify import judge_rows
 
     bad = 0
     for told, problem in judge_rows(_text(path).splitlines()):
@@ -133,7 +133,7 @@ def _classify_rows(path: str) -> int:
 
 
 def _plan(arguments: argparse.Namespace) -> int:
-    from understudy.registry import Registry  # noqa: PLC0415
+    from understudy.registry import Registry
 
     plan = Registry(env=os.environ).parse(arguments.spec).plan(timeout=arguments.timeout)
     print(json.dumps(plan.to_dict()) if arguments.json else plan)
@@ -141,7 +141,7 @@ def _plan(arguments: argparse.Namespace) -> int:
 
 
 def _demo(arguments: argparse.Namespace) -> int:
-    from understudy.commands.demo import demo  # noqa: PLC0415
+    from understudy.commands.demo import demo
 
     demo(print)
     return OK

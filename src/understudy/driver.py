@@ -9,7 +9,7 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from understudy.core.errors import OutOfTime, ProviderError, Stall
 from understudy.core.faults import Fault
@@ -34,20 +34,25 @@ class Cast:
     providers: Mapping[str, Provider]
     stage: Stage
     observer: Observer | None = None
+    described: Mapping[str, Described] = field(init=False, repr=False)  # those that are
+
+    def __post_init__(self) -> None:
+        # Whether an object follows a protocol takes 15 us to find out: too long for each call.
+        told = {name: p for name, p in self.providers.items() if isinstance(p, Described)}
+        object.__setattr__(self, "described", told)
 
     def call(self, step: Try, request: Request) -> tuple[Provider, Call, Patience]:
         """Whom to call, with what (fitted to that target), and how long to wait."""
-        provider = self.providers[step.target.provider]
-        fitted = fit(request, capabilities_of(provider, step.target.model))
-        return provider, Call(step.target.model, fitted, step.credential), patience_of(provider)
+        name, model = step.target.provider, step.target.model
+        described = self.described.get(name)
+        if described is None:
+            return self.providers[name], Call(model, request, step.credential), PATIENCE
+        fitted = fit(request, described.capabilities(model))
+        return self.providers[name], Call(model, fitted, step.credential), described.patience
 
 
 def capabilities_of(provider: Provider, model: str) -> Capabilities:
     return provider.capabilities(model) if isinstance(provider, Described) else ANYTHING
-
-
-def patience_of(provider: Provider) -> Patience:
-    return provider.patience if isinstance(provider, Described) else PATIENCE
 
 
 async def drive(steps: Steps, act: Callable[[Step], Awaitable[object]]) -> object:
@@ -84,9 +89,7 @@ def from_below(error: asyncio.CancelledError) -> ProviderError:
     return failure
 
 
-def guard(
-    clock: Clock, step: Try, seconds: float, phase: str
-) -> AbstractContextManager[object]:
+def guard(clock: Clock, step: Try, seconds: float, phase: str) -> AbstractContextManager[object]:
     """A watchdog over one wait: the provider's own limit, or the caller's if that ends sooner.
 
     Before the first content the caller's limit is the target's share of the deadline; after it,

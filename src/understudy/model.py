@@ -47,9 +47,7 @@ class Model:
         take = _Take(self._cast, _request(prompt, options))
         return await take.answer(self._deadline(timeout))
 
-    def stream(
-        self, prompt: Prompt, *, timeout: float | None = None, **options: object
-    ) -> Stream:
+    def stream(self, prompt: Prompt, *, timeout: float | None = None, **options: object) -> Stream:
         """An async context manager over events; the last one is the whole `Response`."""
         return Stream(self._cast, _request(prompt, options), self._deadline(timeout))
 
@@ -106,7 +104,8 @@ class _Take:
     async def _act(self, step: Step) -> object:
         clock = self.cast.stage.clock
         if isinstance(step, Wait):
-            return await sleep(clock, step.seconds)
+            await sleep(clock, step.seconds)
+            return None
         assert isinstance(step, Try)
         provider, call, patience = self.cast.call(step, self.request)
         with guard(clock, step, patience.response, "pre_first_byte"):

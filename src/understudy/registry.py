@@ -82,7 +82,9 @@ class Registry:
         else:
             name = provider.name
         if not name or "/" in name or "," in name or name != name.strip():
-            raise SpecError(f"bad provider name {name!r}; use a word without slash, comma or blank")
+            raise SpecError(
+                f"bad provider name {name!r}; use a word without slash, comma or blank"
+            )
         with self._lock:
             self._names.providers[name] = provider
             self._names.problems.pop(name, None)

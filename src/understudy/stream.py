@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from dataclasses import replace
-from types import TracebackType
 from typing import NoReturn
 
 from understudy.core.errors import ProviderError
@@ -61,9 +60,7 @@ class Stream:
         self._committed = True
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     def __aiter__(self) -> Stream:
@@ -169,9 +166,7 @@ class SyncStream:
         self._portal.run(self._stream.__aenter__())
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __iter__(self) -> SyncStream:

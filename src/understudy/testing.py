@@ -1,10 +1,10 @@
 """What an application needs to test its own failover: no network, no sleeping.
 
-    clock = ManualClock()
-    fake = Fake("p", clock=clock)
-    fake.script("a", 503, 503)
-    registry = Registry(env={}, clock=clock)
-    registry.register_provider(fake)
+clock = ManualClock()
+fake = Fake("p", clock=clock)
+fake.script("a", 503, 503)
+registry = Registry(env={}, clock=clock)
+registry.register_provider(fake)
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Inbound HTTP: any OpenAI, Anthropic or Gemini client gets failover by changing a base URL."""

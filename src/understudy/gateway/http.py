@@ -1,0 +1,146 @@
+"""One request and its reply, as the application sees them. Bytes go to whoever owns the socket."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Protocol
+from urllib.parse import parse_qs, unquote
+
+REASONS = {status.value: status.phrase.encode() for status in HTTPStatus}
+
+
+class Outlet(Protocol):
+    """The client's end of the line."""
+
+    paused: bool  # the client takes nothing for now
+    resumed: Callable[[], object] | None  # called once it does again
+
+    def put(self, data: bytes) -> None: ...
+    def abort(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ServerLimits:
+    """What a client may cost. Seconds and bytes."""
+
+    body: int = 32 * 1024 * 1024
+    connections: int = 10_000
+    read_seconds: float = 30.0  # from the first byte of a request to its last
+    idle_seconds: float = 75.0  # kept open between requests
+    write_seconds: float = 60.0  # a client that takes nothing for so long is gone
+    drain_seconds: float = 30.0  # what running requests get when the server stops
+
+
+class Request:
+    """One request, whole. Headers are looked up in any case."""
+
+    __slots__ = ("_headers", "body", "method", "path", "peer", "query", "raw_headers")
+
+    def __init__(self, method: str, target: bytes, raw_headers: list[tuple[bytes, bytes]]) -> None:
+        path, _, query = target.partition(b"?")
+        self.method = method
+        self.path = path.decode("latin-1")
+        self.query = query.decode("latin-1")
+        self.raw_headers = raw_headers
+        self.body = b""
+        self.peer = ""
+        self._headers: dict[bytes, bytes] | None = None
+
+    def header(self, name: bytes) -> str:
+        """The value of a header, given in lower case; "" if absent."""
+        if self._headers is None:
+            self._headers = {key.lower(): value for key, value in self.raw_headers}
+        value = self._headers.get(name)
+        return "" if value is None else value.decode("latin-1")
+
+    def parameter(self, name: str) -> str:
+        """A query parameter; "" if absent."""
+        return parse_qs(self.query).get(name, [""])[0] if self.query else ""
+
+    @property
+    def plain_path(self) -> str:
+        """The path with percent escapes read."""
+        return unquote(self.path) if "%" in self.path else self.path
+
+
+class Reply:
+    """How the application answers. Whole, or as chunks; the first write is the point of no return.
+
+    `paused` is true while the client takes nothing; whoever pushes calls `when_flowing` then.
+    """
+
+    __slots__ = ("_keep", "_outlet", "chunked", "status", "written")
+
+    def __init__(self, outlet: Outlet, keep: bool) -> None:
+        self._outlet = outlet
+        self._keep = keep
+        self.status = 0
+        self.chunked = False
+        self.written = 0  # bytes of body handed to the client
+
+    @property
+    def started(self) -> bool:
+        return self.status != 0
+
+    @property
+    def paused(self) -> bool:
+        return self._outlet.paused
+
+    def send(self, status: int, headers: bytes, body: bytes) -> None:
+        """A whole answer. `headers` is rendered lines, each ended by CRLF."""
+        self.status = status
+        self.written = len(body)
+        keep = b"" if self._keep else b"connection: close\r\n"
+        self._outlet.put(
+            b"HTTP/1.1 %d %b\r\n%b%bcontent-length: %d\r\n\r\n%b"
+            % (status, REASONS.get(status, b"Unknown"), headers, keep, len(body), body)
+        )
+
+    def start(self, status: int, headers: bytes, first: bytes = b"") -> None:
+        """The head of a chunked answer, with its first piece."""
+        self.status = status
+        self.chunked = True
+        keep = b"" if self._keep else b"connection: close\r\n"
+        head = b"HTTP/1.1 %d %b\r\n%b%btransfer-encoding: chunked\r\n\r\n" % (
+            status,
+            REASONS.get(status, b"Unknown"),
+            headers,
+            keep,
+        )
+        self.written += len(first)
+        self._outlet.put(head + (b"%x\r\n%b\r\n" % (len(first), first) if first else b""))
+
+    def write(self, data: bytes) -> None:
+        if data:
+            self.written += len(data)
+            self._outlet.put(b"%x\r\n%b\r\n" % (len(data), data))
+
+    def finish(self, last: bytes = b"") -> None:
+        """The end of a chunked answer, with its last piece."""
+        self.written += len(last)
+        piece = b"%x\r\n%b\r\n" % (len(last), last) if last else b""
+        self._outlet.put(piece + b"0\r\n\r\n")
+
+    def abort(self) -> None:
+        """Break off: the client sees a connection that ends in the middle."""
+        self._keep = False
+        self._outlet.abort()
+
+    def when_flowing(self, callback: Callable[[], None]) -> None:
+        """Call back once the client takes data again."""
+        self._outlet.resumed = callback
+
+    async def flowing(self) -> None:
+        """Wait until the client takes data again."""
+        if self._outlet.paused:
+            ready = asyncio.get_running_loop().create_future()
+            self._outlet.resumed = lambda: _set(ready)
+            await ready
+
+
+def _set(ready: asyncio.Future[None]) -> None:
+    if not ready.done():
+        ready.set_result(None)
