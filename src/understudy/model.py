@@ -28,7 +28,7 @@ class Model:
     def __init__(self, spec: str, cast: Cast, portal: Portal) -> None:
         self.spec = spec
         self.targets = tuple(candidate.key for candidate in cast.chain)
-        self._cast = cast
+        self.cast = cast
         self._portal = portal
 
     def __repr__(self) -> str:
@@ -37,19 +37,19 @@ class Model:
     @property
     def capabilities(self) -> Capabilities:
         """Those of the head: what a caller should prepare for. Each attempt is fitted anew."""
-        head = self._cast.chain[0].target
-        return capabilities_of(self._cast.providers[head.provider], head.model)
+        head = self.cast.chain[0].target
+        return capabilities_of(self.cast.providers[head.provider], head.model)
 
     async def generate(
         self, prompt: Prompt, *, timeout: float | None = None, **options: object
     ) -> Response:
         """The answer of the first target that can, with the story of how it came about."""
-        take = _Take(self._cast, _request(prompt, options))
+        take = _Take(self.cast, _request(prompt, options))
         return await take.answer(self._deadline(timeout))
 
     def stream(self, prompt: Prompt, *, timeout: float | None = None, **options: object) -> Stream:
         """An async context manager over events; the last one is the whole `Response`."""
-        return Stream(self._cast, _request(prompt, options), self._deadline(timeout))
+        return Stream(self.cast, _request(prompt, options), self._deadline(timeout))
 
     def generate_sync(
         self, prompt: Prompt, *, timeout: float | None = None, **options: object
@@ -66,12 +66,12 @@ class Model:
     def plan(self, prompt: Prompt | None = None, *, timeout: float | None = None) -> Plan:
         """What would happen to a request now, target by target, and why."""
         refusals = {} if prompt is None else self._refusals(Request.of(prompt))
-        return plan(self._cast.chain, self._cast.stage, timeout=timeout, refusals=refusals)
+        return plan(self.cast.chain, self.cast.stage, timeout=timeout, refusals=refusals)
 
     def _refusals(self, request: Request) -> dict[str, str]:
-        targets = [candidate.target for candidate in self._cast.chain]
+        targets = [candidate.target for candidate in self.cast.chain]
         asked = {
-            t.key: refusal(request, capabilities_of(self._cast.providers[t.provider], t.model))
+            t.key: refusal(request, capabilities_of(self.cast.providers[t.provider], t.model))
             for t in targets
         }
         return {key: reason for key, reason in asked.items() if reason}
@@ -81,7 +81,7 @@ class Model:
             return math.inf
         if not timeout > 0:
             raise ValueError(f"timeout is {timeout!r}; give seconds above 0, or None for no limit")
-        return self._cast.stage.clock() + timeout
+        return self.cast.stage.clock() + timeout
 
 
 class _Take:

@@ -1,0 +1,43 @@
+"""What happened to one client request. Logs, metrics, traces, journal and dashboard read this."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from understudy.core.target import Attempt
+from understudy.messages.response import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What is known when a request comes in."""
+
+    id: str
+    surface: str  # the client's dialect
+    model: str  # as the client named it
+    stream: bool
+    key: str  # label of the client's key
+    at: float  # wall clock, epoch seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One finished request."""
+
+    opening: Opening
+    status: int  # as the client saw it; 499 if it left
+    outcome: str  # "ok", "failed", "broken" (after the first content) or "left"
+    seconds: float
+    attempts: tuple[Attempt, ...] = ()
+    usage: Usage | None = None
+    target: str = ""  # who served, "" if nobody
+    sent: int = 0  # bytes of body
+    reason: str = field(default="", repr=False)
+
+
+class Reader(Protocol):
+    """Something that is told of every attempt as it ends, and of every request when it does."""
+
+    def attempt(self, opening: Opening, attempt: Attempt, number: int) -> None: ...
+    def finished(self, record: Record) -> None: ...

@@ -1,0 +1,67 @@
+"""The doors clients come in by: which path speaks which dialect. A table, and how it is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from understudy.core.errors import InvalidRequest
+from understudy.dialects.base import Dialect
+from understudy.dialects.table import DIALECTS, dialect_named
+from understudy.gateway.exchange import Ask, Where, peek
+from understudy.gateway.http import Request
+
+PATHS = {
+    "/v1/chat/completions": "openai",
+    "/chat/completions": "openai",
+    "/v1/responses": "responses",
+    "/responses": "responses",
+    "/v1/messages": "anthropic",
+}
+GEMINI = ("/v1beta/models/", "/v1/models/", "/v1alpha/models/")
+ARRAY = frozenset({"array"})
+VERBS = {"generateContent": False, "streamGenerateContent": True}  # is it a stream
+
+
+@dataclass(frozen=True, slots=True)
+class Surfaces:
+    """One dialect object for each, shared by all requests."""
+
+    dialects: dict[str, Dialect]
+
+    @classmethod
+    def all(cls) -> Surfaces:
+        return cls({name: dialect_named(name) for name in DIALECTS})
+
+    def read(self, request: Request) -> Ask | None:
+        """What is asked for, if this path is a surface; raises InvalidRequest for a bad body."""
+        name = PATHS.get(request.path)
+        if name is not None:
+            seen = peek(request.body)
+            return Ask(self.dialects[name], seen.model, bool(seen.stream), request.body)
+        if request.path.startswith(GEMINI):
+            return self._gemini(request)
+        return None
+
+    def spoken(self, path: str) -> Dialect:
+        """The dialect errors on this path are written in; OpenAI's where nobody can tell."""
+        if path.startswith("/v1/messages"):
+            return self.dialects["anthropic"]
+        if path.startswith(GEMINI):
+            return self.dialects["gemini"]
+        return self.dialects[PATHS.get(path, "openai")]
+
+    def _gemini(self, request: Request) -> Ask | None:
+        model, colon, verb = request.path.split("/models/", 1)[1].rpartition(":")
+        if not colon or verb not in VERBS:
+            return None
+        if not model:
+            raise InvalidRequest(
+                "the path names no model; write /v1beta/models/MODEL:generateContent"
+            )
+        stream = VERBS[verb]
+        array = stream and request.parameter("alt") != "sse"
+        # Without `alt=sse` the client expects one JSON array; targets are always asked for SSE.
+        dialect = dialect_named("gemini", ARRAY) if array else self.dialects["gemini"]
+        where = Where(in_body=False, relayable=not array)
+        return Ask(dialect, unquote(model), stream, request.body, where)
