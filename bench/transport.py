@@ -19,9 +19,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from collections.abc import Iterator
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -204,9 +203,7 @@ def main() -> None:
         import uvloop
 
         uvloop.run(
-            measure(
-                options.case, options.url, options.kind, options.connections, options.seconds
-            )
+            measure(options.case, options.url, options.kind, options.connections, options.seconds)
         )
         return
     sys.stdout.write(table(run(options)) + "\n")

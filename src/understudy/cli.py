@@ -49,6 +49,11 @@ def parser() -> argparse.ArgumentParser:
     plan.add_argument("--timeout", type=float, help="seconds for the whole request")
     plan.add_argument("--json", action="store_true", help="print JSON")
     plan.set_defaults(run=_plan)
+    serve = verbs.add_parser("serve", help="run the gateway")
+    serve.add_argument("--config", metavar="FILE", help="TOML; without one: environment, or demo")
+    serve.add_argument("--host", help="address to listen on (default: 127.0.0.1)")
+    serve.add_argument("--port", type=int, help="port to listen on (default: 8080)")
+    serve.set_defaults(run=_serve)
     demo = verbs.add_parser("demo", help="watch a chain fail over, no keys needed")
     demo.set_defaults(run=_demo)
     return top
@@ -70,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (UnderstudyError, OSError, ValueError) as error:
         return _complain(str(error))
     except KeyboardInterrupt:
-        return INTERRUPTED
+        sys.exit(INTERRUPTED)
 
 
 def _help(arguments: argparse.Namespace) -> int:
@@ -145,6 +150,16 @@ def _demo(arguments: argparse.Namespace) -> int:
 
     demo(print)
     return OK
+
+
+def _serve(arguments: argparse.Namespace) -> int:
+    from understudy.commands.serve import serve
+
+    return serve(arguments.config, arguments.host, arguments.port, os.environ, _say)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 def _text(path: str) -> str:

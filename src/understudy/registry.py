@@ -121,7 +121,7 @@ class Registry:
         return dict(self._names.providers)
 
     def load_env(self, env: Mapping[str, str]) -> list[InvalidDSN]:
-        """Register every `LLM_*` DSN; the problems, while the good ones are loaded all the same."""
+        """Register every `LLM_*` DSN; returns the problems, the good ones are loaded anyway."""
         problems = []
         for name, variable in provider_names(env).items():
             try:
@@ -160,9 +160,10 @@ class Registry:
         if found is not None:
             return found
         variable = variable_for(name)
-        if name in names.problems:
-            raise names.problems[name]
-        provider = self._lazy(name, variable) or built_in(name, self.env)
+        vendor = built_in(name, self.env)
+        if name in names.problems and not (vendor and "://" not in self.env.get(variable, "")):
+            raise names.problems[name]  # a word in a vendor's variable is somebody else's (E7)
+        provider = vendor if name in names.problems else self._lazy(name, variable) or vendor
         if provider is None:
             known = ", ".join(sorted({*names.providers, *names.schemes}))
             raise UnknownProvider(

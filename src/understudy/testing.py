@@ -64,7 +64,7 @@ class ManualClock:
         self._now = end
 
     def step(self, most: float) -> float:
-        """Move to the next timer and fire it, or by `most` if none is due before; what it moved."""
+        """Move to the next timer and fire it, or by `most`; returns how far it moved."""
         while self._timers and self._timers[0].callback is None:
             heapq.heappop(self._timers)
         gap = self._timers[0].due - self._now if self._timers else math.inf

@@ -21,7 +21,7 @@ from understudy.messages.request import (
     assistant,
     user,
 )
-from understudy.messages.response import ReasoningDelta, Response, TextDelta, Usage
+from understudy.messages.response import Event, ReasoningDelta, Response, TextDelta, Usage
 
 DIALECT: Dialect = Anthropic()
 MODEL = "claude-opus-4-8"
@@ -224,7 +224,7 @@ def test_a_written_stream_has_the_envelope_the_blocks_and_the_terminator_in_orde
     writer = DIALECT.writer("m")
     call = ToolCall("t", "f", '{"a":1}')
     usage = Usage(3, 5)
-    events = [ReasoningDelta("hm"), TextDelta("h"), TextDelta("i"), call]
+    events: list[Event] = [ReasoningDelta("hm"), TextDelta("h"), TextDelta("i"), call]
     body = b"".join(map(writer.write_event, events))
     body += writer.write_event(Response("hi", (call,), "hm", "tool_calls", usage))
     named = [line[7:].decode() for line in body.splitlines() if line.startswith(b"event: ")]

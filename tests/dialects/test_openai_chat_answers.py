@@ -9,7 +9,6 @@ import pytest
 from chat_rig import (
     CHAT,
     answering,
-    call_piece,
     chunk,
     final,
     sent,
@@ -21,14 +20,14 @@ from understudy.dialects.base import Truncated
 from understudy.messages.parts import (
     File,
     Image,
+    Json,
+    Opaque,
     Reasoning,
     Text,
-    ToolCall,
 )
 from understudy.messages.request import (
     Message,
     Request,
-    assistant,
 )
 from understudy.messages.response import ReasoningDelta, Response, TextDelta, Usage
 
@@ -210,119 +209,6 @@ def test_details_of_reasoning_that_come_in_pieces_are_joined() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("pieces", "expected"),
-    [
-        pytest.param(
-            [
-                [call_piece(0, id="c", name="f", arguments="")],
-                [call_piece(1, id="d", name="g", arguments='{"b"')],
-                [call_piece(0, arguments='{"a":1}')],
-                [call_piece(1, arguments=":2}")],
-            ],
-            [("c", "f", '{"a":1}'), ("d", "g", '{"b":2}')],
-            id="interleaved",
-        ),
-        pytest.param(
-            [
-                [call_piece(None, id="c", name="f", arguments="{}")],
-                [call_piece(None, id="d", name="f", arguments="{}")],
-            ],
-            [("c", "f", "{}"), ("d", "f", "{}")],
-            id="older Mistral: no index, whole calls",
-        ),
-        pytest.param(
-            [
-                [call_piece(None, id="c", name="f", arguments='{"a"')],
-                [call_piece(None, arguments=":1}")],
-            ],
-            [("c", "f", '{"a":1}')],
-            id="no index, in pieces",
-        ),
-        pytest.param(
-            [
-                [call_piece(0, id="c", name="f", arguments='{"a"')],
-                [call_piece(0, id="c", name="f", arguments=":1}")],
-            ],
-            [("c", "f", '{"a":1}')],
-            id="id and name repeated",
-        ),
-        pytest.param(
-            [
-                [call_piece(0, id="c", name="f", arguments="{}")],
-                [call_piece(0, id="d", name="f", arguments="{}")],
-            ],
-            [("c", "f", "{}"), ("d", "f", "{}")],
-            id="Google: every call has index 0",
-        ),
-        pytest.param(
-            [[call_piece(0, id="c", name="f", arguments={"a": 1})]],
-            [("c", "f", '{"a":1}')],
-            id="arguments as an object",
-        ),
-        pytest.param(
-            [[call_piece(0, id="c", name="f", arguments=None)], [call_piece(0)]],
-            [("c", "f", "{}")],
-            id="no arguments",
-        ),
-        pytest.param(
-            [[call_piece(0, id="c", name="", arguments="")], [call_piece(1, id="d", name="g")]],
-            [("d", "g", "{}")],
-            id="a call without a name is none",
-        ),
-        pytest.param(
-            [[call_piece(0, id="c", name="get_"), call_piece(0, name="time", arguments="{}")]],
-            [("c", "get_time", "{}")],
-            id="a name in pieces",
-        ),
-    ],
-)
-def test_calls_in_pieces_arrive_whole(
-    pieces: list[list[dict[str, Any]]], expected: list[tuple[str, str, str]]
-) -> None:
-    payloads = [chunk({"tool_calls": calls}) for calls in pieces]
-    events = streamed(sse(*payloads, chunk({}, "tool_calls")))
-    calls = [event for event in events if isinstance(event, ToolCall)]
-    assert [(call.id, call.name, call.arguments) for call in calls] == expected
-    assert events[:-1] == calls
-
-
-def test_calls_without_ids_get_their_own_in_answers_too() -> None:
-    calls = [call_piece(0, id="", name="f", arguments="{}")] * 2
-    whole = CHAT.read_response(answering({"tool_calls": calls}, "tool_calls"))
-    again = CHAT.read_response(answering({"tool_calls": calls}, "tool_calls"))
-    stream = final(chunk({"tool_calls": calls[:1]}), chunk({"tool_calls": calls[1:]}))
-    ids = [call.id for call in whole.tool_calls]
-    assert len(set(ids)) == 2
-    assert ids == [call.id for call in again.tool_calls]
-    assert ids == [call.id for call in stream.tool_calls]
-
-
-def test_a_custom_tool_keeps_its_free_text() -> None:
-    call = {"id": "c", "type": "custom", "custom": {"name": "sql", "input": "SELECT 1"}}
-    whole = CHAT.read_response(answering({"tool_calls": [call]}, "tool_calls"))
-    pieces = [
-        {"index": 0, "id": "c", "type": "custom", "custom": {"name": "sql", "input": "SELECT"}},
-        {"index": 0, "custom": {"input": " 1"}},
-    ]
-    stream = final(*(chunk({"tool_calls": [piece]}) for piece in pieces))
-    for response in (whole, stream):
-        (found,) = response.tool_calls
-        assert (found.id, found.name, found.arguments) == ("c", "sql", "SELECT 1")
-        body = sent(Request((assistant(found),)))
-        assert body["messages"] == [{"role": "assistant", "content": None, "tool_calls": [call]}]
-
-
-def test_the_old_function_call_streams_too() -> None:
-    response = final(
-        chunk({"function_call": {"name": "f", "arguments": ""}}),
-        chunk({"function_call": {"arguments": '{"a":1}'}}),
-        chunk({}, "function_call"),
-    )
-    (call,) = response.tool_calls
-    assert (call.name, call.arguments, response.finish_reason) == ("f", '{"a":1}', "tool_calls")
-
-
 def test_a_refusal_is_no_text_but_an_answer() -> None:
     whole = CHAT.read_response(answering({"content": None, "refusal": "I can't"}))
     stream = final(chunk({"refusal": "I "}), chunk({"refusal": "can't"}), chunk({}, "stop"))
@@ -379,3 +265,33 @@ def test_half_of_a_surrogate_pair_does_not_cost_the_answer() -> None:
     *_, response = streamed(body)
     assert isinstance(response, Response)
     assert response.text == "a\ufffd"
+
+
+def test_finish_details_are_no_finish_reason() -> None:  # gpt-4-vision-preview
+    choice = {"index": 0, "message": {"content": "a"}, "finish_details": {"type": "max_tokens"}}
+    response = CHAT.read_response(json.dumps({"choices": [choice]}).encode())
+    assert (response.text, response.finish_reason, response.finish_raw) == ("a", "other", "")
+    assert response.extra["choices"] == [choice]
+
+
+@pytest.mark.parametrize("content", [["a", "", "b"], [{"type": "output_text", "text": "ab"}]])
+def test_content_may_be_a_list_of_odd_things(content: list[Any]) -> None:
+    assert CHAT.read_response(answering({"content": content})).text == "ab"
+
+
+def test_a_part_nobody_knows_is_kept_whole_in_streams_too() -> None:
+    odd: Json = {"type": "reference", "reference_ids": [1]}
+    response = final(chunk({"content": [odd, {"type": "text", "text": ""}]}), chunk({}, "stop"))
+    assert response.parts == (Opaque("openai", odd),)
+
+
+def test_zero_values_are_no_sign_of_life() -> None:
+    reader = CHAT.reader()
+    zeros = {"content": "", "function_call": {"name": "", "arguments": ""}, "audio": {"id": ""}}
+    assert reader.feed(sse(chunk(zeros), chunk(zeros), ending="")) == []
+    assert reader.beats == 0
+
+
+def test_a_message_instead_of_a_delta_is_read() -> None:
+    whole = json.dumps({"choices": [{"message": {"content": "a"}, "finish_reason": "stop"}]})
+    assert final(whole).text == "a"

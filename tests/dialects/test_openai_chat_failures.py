@@ -187,3 +187,17 @@ def test_a_call_in_the_making_is_a_sign_of_life_before_it_is_an_event() -> None:
     assert reader.beats == 0
     assert reader.feed(sse(chunk({"tool_calls": [call_piece(0, name="f")]}), ending="")) == []
     assert reader.beats == 1
+
+
+def test_an_endless_or_bottomless_error_body_gives_nothing() -> None:
+    assert CHAT.read_error(b"data: " + b"x" * (17 * 1024 * 1024)).startswith("data: xxx")
+    deep = b'{"error":' * 20 + b'"no"' + b"}" * 20
+    assert CHAT.read_error(deep) == ""
+
+
+def test_a_bottomless_chunk_is_garbled() -> None:
+    reader = CHAT.reader()
+    reader.feed(sse(chunk({"content": "a"}), ending=""))
+    deep = b'{"choices":[{"delta":{"content":"b"}}],"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    with pytest.raises(Garbled):
+        reader.feed(b"data: " + deep + b"\n\n")

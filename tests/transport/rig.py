@@ -79,6 +79,9 @@ async def hang(peer: Peer) -> None:
     peer.gone.set()
 
 
+TURN: tuple[Step, Step] = (request, OK)  # one exchange
+
+
 def until(event: asyncio.Event) -> Callable[[Peer], Awaitable[None]]:
     async def wait(_: Peer) -> None:
         await event.wait()
@@ -104,7 +107,10 @@ class Server:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        _: TracebackType | None,
     ) -> None:
         self._server.close()
         for peer in self.peers:
@@ -135,9 +141,10 @@ async def soon(happened: Callable[[], bool]) -> bool:
     """Does it happen by itself? Every timer of the transport is longer than the patience here."""
     loop = asyncio.get_running_loop()
     end = loop.time() + 2.0
-    while not happened() and loop.time() < end:
+    while True:
+        if happened() or loop.time() > end:
+            return happened()
         await asyncio.sleep(0)
-    return happened()
 
 
 async def failure(attempt: Awaitable[object]) -> ProviderError:

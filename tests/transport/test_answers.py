@@ -6,12 +6,27 @@ import asyncio
 import gzip
 import importlib
 import zlib
+from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
-from transport.rig import LIMITS, OK, Server, close, failure, get, play, request, soon, until
 
+from transport.rig import (
+    LIMITS,
+    OK,
+    TURN,
+    Script,
+    Server,
+    close,
+    failure,
+    get,
+    play,
+    request,
+    soon,
+    until,
+)
 from understudy.core.errors import ProviderError
-from understudy.providers.answer import HIGH_WATER
+from understudy.providers.answer import HIGH_WATER, LEFTOVER
 from understudy.providers.pool import Pool
 
 CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -105,11 +120,12 @@ def test_brotli_is_unpacked_when_its_package_is_there() -> None:
 
 def test_a_brotli_bomb_stops_at_the_limit() -> None:
     pytest.importorskip("brotli")
-    packed: bytes = importlib.import_module("brotli").compress(bytes(100_000_000))
+    packed: bytes = importlib.import_module("brotli").compress(bytes(5_000_000), quality=1)
+    limits = replace(LIMITS, max_reply=1_000_000)
 
     async def story(pool: Pool) -> None:
         async with Server([request, length(packed, b"content-encoding: br")]) as server:
-            assert "more than is allowed" in (await failure(get(pool, server))).message
+            assert "more than is allowed" in (await failure(get(pool, server, limits))).message
 
     play(story)
 
@@ -169,7 +185,7 @@ def test_a_large_request_arrives_whole() -> None:
 def test_a_drip_is_delivered_drop_by_drop() -> None:
     async def story(pool: Pool) -> None:
         second, third = asyncio.Event(), asyncio.Event()
-        script = [
+        script: Script = [
             *(request, CHUNKED + b"1\r\na\r\n", until(second), b"1\r\nb\r\n"),
             *(until(third), b"1\r\nc\r\n0\r\n\r\n"),
         ]
@@ -223,15 +239,12 @@ def test_a_reader_who_does_not_read_stops_the_sender() -> None:
     play(story)
 
 
-async def stillness(value: object) -> None:
+async def stillness(value: Callable[[], int]) -> None:
     """Wait until a number has stopped changing for a hundred turns of the loop."""
-    assert callable(value)
-    last, still = None, 0
+    last, still = value(), 0
     while still < 100:
         await asyncio.sleep(0)
-        now = value()
-        still = still + 1 if now == last else 0
-        last = now
+        still, last = (still + 1 if value() == last else 0), value()
 
 
 class Recorder:
@@ -254,7 +267,7 @@ class Recorder:
 def test_pushed_bytes_come_as_they_arrive_and_end_once() -> None:
     async def story(pool: Pool) -> None:
         more = asyncio.Event()
-        script = [request, CHUNKED + b"1\r\na\r\n", until(more), b"1\r\nb\r\n0\r\n\r\n"]
+        script: Script = [request, CHUNKED + b"1\r\na\r\n", until(more), b"1\r\nb\r\n0\r\n\r\n"]
         async with Server(script) as server:
             answer = await pool.send(server.ask(), LIMITS)
             sink = Recorder()
@@ -300,7 +313,7 @@ def test_a_paused_push_is_silent_and_stops_the_sender_until_resumed() -> None:
             answer.push(sink)
             answer.pause()
             before = len(sink.calls)
-            await stillness(lambda: server.peers[0].writer.transport.get_write_buffer_size())
+            await stillness(server.peers[0].writer.transport.get_write_buffer_size)
             assert len(sink.calls) == before
             assert not answer.done
             answer.resume()
@@ -312,20 +325,32 @@ def test_a_paused_push_is_silent_and_stops_the_sender_until_resumed() -> None:
     play(story)
 
 
-def test_an_answer_that_breaks_while_paused_is_told_on_resume() -> None:
+def test_what_happens_during_a_pause_is_told_on_resume() -> None:
     async def story(pool: Pool) -> None:
-        cut = asyncio.Event()
-        script = [request, CHUNKED + b"1\r\na\r\n", until(cut), b"nonsense\r\n"]
-        async with Server(script) as server:
+        async with Server([request, CHUNKED + b"1\r\na\r\n"]) as server:
             answer = await pool.send(server.ask(), LIMITS)
             sink = Recorder()
             answer.push(sink)
             answer.pause()
-            answer.arrive(b"b", False)  # as if it had been read before the pause took effect
+            answer.arrive(b"b", False)  # read before the pause took effect
+            await pool.aclose()
+            assert sink.calls == [(b"a", False)]
+            answer.resume()
+            assert sink.calls == [(b"a", False), (b"b", False), (None, True)]
+
+    play(story)
+
+
+def test_a_closed_answer_calls_nobody() -> None:
+    async def story(pool: Pool) -> None:
+        async with Server([request, CHUNKED + b"1\r\na\r\n"]) as server:
+            answer = await pool.send(server.ask(), LIMITS)
+            sink = Recorder()
+            answer.push(sink)
             answer.close()
             answer.resume()
             assert sink.calls == [(b"a", False)]
-            cut.set()
+            assert await soon(server.peers[0].gone.is_set)
 
     play(story)
 
@@ -333,7 +358,7 @@ def test_an_answer_that_breaks_while_paused_is_told_on_resume() -> None:
 def test_a_sink_may_close_the_answer_it_is_given() -> None:
     async def story(pool: Pool) -> None:
         more = asyncio.Event()
-        script = [request, CHUNKED + b"1\r\na\r\n", until(more), b"1\r\nb\r\n1\r\nc\r\n"]
+        script: Script = [request, CHUNKED + b"1\r\na\r\n", until(more), b"1\r\nb\r\n1\r\nc\r\n"]
         async with Server(script) as server:
             answer = await pool.send(server.ask(), LIMITS)
             heard: list[bytes | None] = []
@@ -347,6 +372,55 @@ def test_a_sink_may_close_the_answer_it_is_given() -> None:
             more.set()
             assert await soon(server.peers[0].gone.is_set)
             assert heard == [b"a", b"bc"]
+
+    play(story)
+
+
+def test_a_finished_stream_keeps_its_connection_when_its_end_comes_late() -> None:
+    async def story(pool: Pool) -> None:
+        end = asyncio.Event()
+        script: Script = [request, CHUNKED + b"1\r\na\r\n", until(end), b"0\r\n\r\n", *TURN]
+        async with Server(script) as server:
+            answer = await pool.send(server.ask(), LIMITS)
+            assert await anext(answer.chunks()) == b"a"
+            answer.finish()
+            end.set()
+            assert await soon(lambda: answer.done)
+            answer.finish()
+            assert await get(pool, server) == b"{}"
+            assert len(server.peers) == 1
+
+    play(story)
+
+
+@pytest.mark.parametrize("early", [True, False], ids=["in hand", "still to come"])
+def test_a_finished_stream_that_goes_on_is_closed(early: bool) -> None:
+    async def story(pool: Pool) -> None:
+        gate = asyncio.Event()
+        flood = b"%x\r\n%b\r\n" % (2 * LEFTOVER, bytes(2 * LEFTOVER))
+        script: Script = [request, CHUNKED + b"1\r\na\r\n", until(gate), flood]
+        async with Server(script) as server:
+            answer = await pool.send(server.ask(), LIMITS)
+            assert await anext(answer.chunks()) == b"a"
+            if early:
+                answer.arrive(bytes(2 * LEFTOVER), False)
+            answer.finish(3600)
+            gate.set()
+            assert await soon(server.peers[0].gone.is_set)
+
+    play(story)
+
+
+def test_a_finished_stream_that_is_silent_is_closed_after_a_moment() -> None:
+    async def story(pool: Pool) -> None:
+        async with Server([request, CHUNKED + b"1\r\na\r\n"]) as server:
+            answer = await pool.send(server.ask(), LIMITS)
+            assert await anext(answer.chunks()) == b"a"
+            answer.finish(0.01)
+            assert not answer.done
+            assert answer.error is None
+            await server.peers[0].gone.wait()
+            assert answer.error is not None
 
     play(story)
 

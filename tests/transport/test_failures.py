@@ -1,4 +1,4 @@
-"""Everything that can go wrong on the way ends in one error, rightly labelled, and nothing leaks."""
+"""All that can go wrong on the way ends in one error, rightly labelled, and nothing leaks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import socket
 from dataclasses import replace
 
 import pytest
+
 from transport.rig import (
     LIMITS,
     OK,
@@ -23,11 +24,10 @@ from transport.rig import (
     reset,
     soon,
 )
-
 from understudy.core.errors import ProviderError
 from understudy.core.faults import Fault
 from understudy.providers.pool import Pool
-from understudy.providers.transport import Origin
+from understudy.providers.transport import Answer, Origin
 
 LONG = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nonly this"
 CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n"
@@ -80,7 +80,10 @@ BROKEN: dict[str, tuple[Script, str]] = {
         "does not speak HTTP/1.1",
     ),
     "another protocol": (
-        [request, b"HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n"],
+        [
+            request,
+            b"HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n",
+        ],
         "answered with status 101",
     ),
     "a coding nobody knows": (
@@ -210,7 +213,8 @@ TOO_MUCH: dict[str, tuple[Script, str]] = {
     "a gzip bomb": (
         [
             request,
-            b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\n" + gzip.compress(bytes(10_000_000)),
+            b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\n"
+            + gzip.compress(bytes(10_000_000)),
         ],
         "a body that unpacks to more than is allowed",
     ),
@@ -268,6 +272,25 @@ def test_a_cancelled_request_closes_its_connection_at_once(script: Script) -> No
     play(story)
 
 
+@pytest.mark.parametrize("way", ["read", "iterate"])
+def test_a_cancelled_reader_closes_the_connection_at_once(way: str) -> None:
+    async def story(pool: Pool) -> None:
+        async with Server([request, LONG, hang]) as server:
+            answer = await pool.send(server.ask(), LIMITS)
+            await anext(answer.chunks())
+            task = asyncio.create_task(answer.read() if way == "read" else anext_of(answer))
+            await asyncio.sleep(0)
+            task.cancel()
+            assert await soon(task.cancelled)
+            assert await soon(server.peers[0].gone.is_set)
+
+    play(story)
+
+
+async def anext_of(answer: Answer) -> bytes:
+    return await anext(answer.chunks())
+
+
 def test_a_request_cancelled_while_connecting_leaves_nothing_open() -> None:
     async def story(pool: Pool) -> None:
         async with Server([hang]) as server:
@@ -284,7 +307,7 @@ def test_cancelled_and_answered_in_the_same_moment_is_cancelled() -> None:
     """The answer's bytes are in the socket when the caller gives up: nothing may leak."""
 
     async def story(pool: Pool) -> None:
-        async with Server([request, OK, request, OK]) as server:
+        async with Server([request, OK] * 20) as server:
             for turns in range(12):
                 task = asyncio.create_task(get(pool, server))
                 for _ in range(turns):

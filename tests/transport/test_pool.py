@@ -9,9 +9,13 @@ import threading
 from collections.abc import Callable
 
 import pytest
+
 from transport.rig import (
     LIMITS,
     OK,
+    TURN,
+    Peer,
+    Script,
     Server,
     ask,
     close,
@@ -25,7 +29,6 @@ from transport.rig import (
     stage,
     until,
 )
-
 from understudy.providers.pool import Pool, Room
 from understudy.providers.transport import Origin, Outgoing
 
@@ -111,7 +114,7 @@ def test_no_more_than_so_many_are_kept_idle() -> None:
 def test_when_all_are_busy_requests_wait_in_line_and_are_served_in_order() -> None:
     async def story(pool: Pool) -> None:
         gate = asyncio.Event()
-        script = [request, until(gate), OK, *([request, OK] * 4)]
+        script: Script = [request, until(gate), OK, *(TURN * 4)]
         async with Server(script) as server:
             tasks = []
             for n in range(5):
@@ -142,32 +145,33 @@ def test_leaving_the_line_costs_the_others_nothing() -> None:
             leaving.cancel()
             assert await soon(leaving.cancelled)
             gate.set()
-            assert await asyncio.gather(first, staying) == [b"{}", b"{}"]
+            assert [*await asyncio.gather(first, staying)] == [b"{}", b"{}"]
             assert len(server.peers[0].requests) == 2
 
     play(story, lambda: Pool(Room(connections=1)))
 
 
-@pytest.mark.parametrize("turns", range(8))
-def test_called_up_and_cancelled_in_the_same_moment_passes_the_turn_on(turns: int) -> None:
+def test_called_up_and_cancelled_in_the_same_moment_passes_the_turn_on() -> None:
     async def story(pool: Pool) -> None:
         gate = asyncio.Event()
-        script = [request, until(gate), OK, *([request, OK] * 3)]
-        async with Server(script, [request, OK] * 3) as server:
-            first = asyncio.create_task(get(pool, server))
-            assert await soon(lambda: bool(server.peers and server.peers[0].requests))
+        half = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{"
+        async with Server([request, half, until(gate), b"}", *(TURN * 2)]) as server:
+            answer = await pool.send(server.ask(), LIMITS)
             leaving = asyncio.create_task(get(pool, server))
             staying = asyncio.create_task(get(pool, server))
             await asyncio.sleep(0)
+            # When the last byte is pushed the connection has just been given to the first in line.
+            answer.push(lambda _, done: None if not done else leave(leaving))
             gate.set()
-            await first
-            for _ in range(turns):
-                await asyncio.sleep(0)
-            leaving.cancel()
             assert await staying == b"{}"
-            assert await get(pool, server) == b"{}"
+            assert leaving.cancelled()
+            assert len(server.peers[0].requests) == 2
 
     play(story, lambda: Pool(Room(connections=1)))
+
+
+def leave(task: asyncio.Task[bytes]) -> None:
+    task.cancel()
 
 
 def test_a_place_whose_connection_dies_goes_to_the_next_in_line() -> None:
@@ -353,3 +357,41 @@ def test_a_new_event_loop_forgets_those_that_are_closed() -> None:
     for _ in range(3):
         asyncio.run(story())
     assert len(pool._loops) == 1
+
+
+def test_an_answer_to_half_a_request_ends_the_connection() -> None:
+    """A server that says no to an upload and leaves the rest of it lying in the socket."""
+    no = b"HTTP/1.1 413 Too Large\r\ncontent-length: 0\r\n\r\n"
+
+    async def story(pool: Pool) -> None:
+        async def glance(peer: Peer) -> None:
+            await peer.reader.readuntil(b"\r\n\r\n")
+            # Nobody reads on: what the socket cannot hold stays with the client.
+
+        gate = asyncio.Event()
+        async with Server([glance, no, until(gate)], [*TURN]) as server:
+            answer = await pool.send(server.ask(bytes(20_000_000)), LIMITS)
+            assert (answer.status, await answer.read()) == (413, b"")
+            assert await get(pool, server) == b"{}"
+            assert len(server.peers) == 2
+            gate.set()
+
+    play(story)
+
+
+def test_a_closed_transport_has_closed_its_connections() -> None:
+    """Not only begun to: the event loop may stop right after."""
+
+    async def story() -> None:
+        server, pool = Blocking(), Pool()
+        first = asyncio.create_task(server.answer())
+        await (await pool.send(ask(server.origin), LIMITS)).read()
+        with await first as peer:
+            await pool.aclose()
+            peer.setblocking(False)
+            assert peer.recv(1) == b""
+        server.close()
+
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(story())
+    loop.close()

@@ -82,7 +82,8 @@ def test_no_proxy_lists_who_is_reached_without(rules: str, url: str, spared: boo
 
 
 @pytest.mark.parametrize(
-    "value", ["socks5://user:hunter2@proxy.test", "http://", "http://a b", "http://h:port", "http://h:0"]
+    "value",
+    ["socks5://user:hunter2@proxy.test", "http://", "http://a b", "http://h:port", "http://h:0"],
 )
 def test_a_proxy_that_cannot_be_used_is_said_without_its_password(value: str) -> None:
     with pytest.raises(InvalidDSN, match="HTTPS_PROXY") as caught:

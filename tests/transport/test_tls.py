@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 import trustme
-from transport.rig import LIMITS, OK, Server, ask, failure, get, hang, play, request, soon
 
+from transport.rig import LIMITS, OK, Server, ask, failure, get, hang, play, request, soon
 from understudy.core.faults import Fault
 from understudy.providers.pool import Pool
 from understudy.providers.transport import Origin
@@ -23,7 +23,9 @@ def authority() -> trustme.CA:
 
 
 @pytest.fixture(scope="module")
-def trusting(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Pool]:
+def trusting(
+    authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[], Pool]:
     """Makes pools that trust the authority."""
     path: Path = tmp_path_factory.mktemp("tls") / "ca.pem"
     authority.cert_pem.write_to_path(str(path))

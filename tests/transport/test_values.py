@@ -17,7 +17,13 @@ ORIGIN = Origin("https", "api.example.com", 443)
     [
         ("https://api.example.com/v1", "https", "api.example.com", 443, "api.example.com"),
         ("http://api.example.com", "http", "api.example.com", 80, "api.example.com"),
-        ("HTTPS://API.Example.COM:8443/", "https", "api.example.com", 8443, "api.example.com:8443"),
+        (
+            "HTTPS://API.Example.COM:8443/",
+            "https",
+            "api.example.com",
+            8443,
+            "api.example.com:8443",
+        ),
         ("http://localhost:11434", "http", "localhost", 11434, "localhost:11434"),
         ("http://127.0.0.1:443", "http", "127.0.0.1", 443, "127.0.0.1:443"),
         ("https://[::1]", "https", "::1", 443, "[::1]"),

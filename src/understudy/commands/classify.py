@@ -32,7 +32,7 @@ class Failure:
             self.error,
             status=self.status,
             headers=self.headers,
-            body=self.body,  # type: ignore[arg-type]
+            body=self.body,
             provider=self.provider,
             stream=self.stream,
             now=now,
@@ -85,7 +85,7 @@ def judge_rows(lines: Iterable[str]) -> Iterator[tuple[dict[str, object] | None,
             yield None, str(error)
             continue
         verdict = failure.verdict()
-        told = {
+        told: dict[str, object] = {
             "id": failure.id,
             "fault": str(verdict.fault),
             "retry_after_s": verdict.retry_after,

@@ -15,7 +15,7 @@ SPEC = "lead/opera, understudy/aria, house/piano"
 
 
 def demo(echo: Echo) -> None:
-    """Five requests while the lead fails, sits out and returns."""
+    """Four requests while the lead fails, sits out and returns."""
     clock = ManualClock()
     registry = Registry(env={}, clock=clock)
     lead = Fake("lead").script("opera", 503, "the lead sings", 503, 503, "the lead is back")

@@ -32,7 +32,15 @@ SHAPES = (
 TEXTS = ("content", "text", "output_text", "generated_text", "completion", "outputText", "refusal")
 MORE_TEXTS = ("generation", "transcript", "partial_json", "arguments", "data", "b64_json")
 THOUGHTS = ("reasoning_content", "reasoning", "thinking", "reasoning_text")
-CALLS = ("tool_calls", "function_call", "functionCall", "toolUse", "tool_use", "inlineData", "audio")
+CALLS = (
+    "tool_calls",
+    "function_call",
+    "functionCall",
+    "toolUse",
+    "tool_use",
+    "inlineData",
+    "audio",
+)
 INSIDE = (
     "choices",
     "candidates",
@@ -72,6 +80,9 @@ class Answer:
         )
 
 
+NO_ANSWER = Answer()
+
+
 def read_answer(value: object) -> Answer:
     """What one JSON value, whole answer or stream chunk, holds."""
     seen = content = thought = ended = False
@@ -93,6 +104,7 @@ def failed(value: object) -> bool:
     return (
         said
         or value.get("type") in FAILED_TYPES
+        or value.get("event") in FAILED_TYPES
         or value.get("object") == "error"
         or value.get("success") is False
         or _vendor_failed(value)
@@ -120,9 +132,10 @@ def _choice_failed(choice: object) -> bool:
 
 def _nodes(value: object, depth: int) -> Iterator[dict[object, object]]:
     """The dicts in which an answer keeps its content, outermost first."""
-    if isinstance(value, list) and depth < 12:
+    if isinstance(value, list):
         for item in islice(value, 32):
-            yield from _nodes(item, depth + 1)
+            if isinstance(item, dict):  # no vendor nests lists, only hostile bodies do
+                yield from _nodes(item, depth + 1)
     elif isinstance(value, dict) and depth < 12:
         yield value
         for key in INSIDE:

@@ -1,7 +1,7 @@
 """Failures to faults: gathers the evidence, asks the tables in order, names the row that decided.
 
 The order is the contract's (F1): our caller, our watchdog, machine codes innermost first, header
-types, sentences of the message, the status, then whatever is left. Knows no vendor; those are rows.
+types, sentences of the message, the status, then whatever is left. Vendors are rows, not code.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from understudy.core.errors import ProviderError, Stall
-from understudy.core.evidence import Facts, pairs, read_body, spoken_statuses, squash
-from understudy.core.exceptions import Told, tell, unfold
+from understudy.core.evidence import Facts, read_body, spoken_statuses, squash
 from understudy.core.faults import Fault, Verdict
-from understudy.core.hints import retry_after
-from understudy.core.rules import Phrasebook, Rule, Saying, by_code, holds, said, sayings
+from understudy.core.hints import pairs, retry_after
+from understudy.core.rules import Phrasebook, Rule, Sample, Saying, by_code, holds, said, sayings
 from understudy.core.rules_codes import STRONG
 from understudy.core.rules_local import CALLER_PIPE, LEFT, SLOW, STALL, TRANSPORT, TYPES
 from understudy.core.rules_says import SPOKEN
 from understudy.core.rules_special import BROKEN_OFF, EMPTY, HEALING, PAIRS
 from understudy.core.rules_weak import BARE, STATUS, WORDS
+from understudy.core.testimony import Told, tell, unfold
 
 CODES = by_code(STRONG)
 GENERIC = by_code((WORDS,))
-KINDS = {name: rule for rule in TYPES for name in rule.codes}
+KINDS = {name: rule for rule in TYPES for name in rule.words()}
 STATUSES = {number: rule for rule in STATUS for number in rule.status}
 SENTENCES, LAST_WORDS = Phrasebook.of(SPOKEN), sayings(BARE)
 GONE, SILENCE, PIPE = sayings(LEFT), sayings(STALL), sayings(CALLER_PIPE)
 TOO_SLOW, BROKEN = sayings(SLOW), sayings(TRANSPORT)
-TWOFOLD = tuple((frozenset(map(squash, r.codes)), sayings((r,)), r) for r in PAIRS)
+TWOFOLD = tuple((frozenset(map(squash, r.words())), sayings((r,)), r) for r in PAIRS)
 TYPE_HEADERS = ("x-amzn-errortype", "x-amz-error-type", "x-ms-error-code")
 
 SHORT_WAIT = 3600.0  # seconds; a 402 that ends within it is a matter of pace
@@ -37,6 +37,7 @@ SHORT_WAIT = 3600.0  # seconds; a 402 that ends within it is a matter of pace
 HEALED_BY_TIME = frozenset((Fault.TRANSIENT, Fault.RATE_LIMIT, Fault.UNKNOWN))
 
 Found = tuple[Rule, str]  # the row, and what in the evidence it matched
+NOTHING = Rule("nothing recognised", Fault.UNKNOWN, Sample())
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Case:
     kinds: tuple[str, ...]  # names of exception types, most special first
 
 
-def classify(
+def classify(  # noqa: PLR0913 - each is one kind of evidence, and all are optional
     error: BaseException | str | None = None,
     *,
     status: int | None = None,
@@ -108,7 +109,7 @@ def _number(status: object) -> int:
 
 
 def _read(told: Told, status: int, body: object) -> Facts:
-    if not body and not status:
+    if not body and status < 300:
         body = told.text  # all there is
     return read_body(body, refused=status >= 300)
 
@@ -141,9 +142,6 @@ def _verdict(case: Case, now: float | None) -> Verdict:
         delay, source = None, ""
     evidence = f"{rule.name}: {what}" if what else rule.name
     return Verdict(rule.fault, delay, source, evidence)
-
-
-NOTHING = Rule("nothing recognised", Fault.UNKNOWN, EMPTY.sample)
 
 
 def _judge(case: Case) -> Found:
@@ -179,13 +177,14 @@ def _after(rule: Rule, begun: bool) -> Rule:
 
 def _answer(case: Case) -> Found | None:
     """A 200 that is no error: an empty answer, or half of one."""
-    if not case.answered or case.status or case.facts.errant or case.local:
+    if not case.answered or case.status or case.facts.errant:
         return None
     answer = case.facts.answer
-    if answer.content:
-        half = case.stream and not answer.ended
-        return (BROKEN_OFF, "no end of the stream") if half else (NOTHING, "this is an answer")
-    return (EMPTY, "no content") if answer.seen or case.facts.blank else None
+    if not answer.content:
+        return (EMPTY, "no content") if answer.seen or case.facts.blank else None
+    if case.stream and not answer.ended:
+        return BROKEN_OFF, "no end of the stream"
+    return NOTHING, "this is an answer"
 
 
 def _twofold(case: Case) -> Found | None:
@@ -200,7 +199,9 @@ def _twofold(case: Case) -> Found | None:
 
 def _codes(case: Case) -> Found | None:
     """The heaviest meaning of the innermost level that means anything."""
-    kinds = tuple((-1, squash(case.headers[h].partition(":")[0])) for h in TYPE_HEADERS if h in case.headers)
+    kinds = tuple(
+        (-1, squash(case.headers[h].partition(":")[0])) for h in TYPE_HEADERS if h in case.headers
+    )
     best: tuple[int, int, Rule, str] | None = None
     for depth, code in (*case.facts.codes, *kinds):
         weight, rule = CODES.get(code, (99, NOTHING))
@@ -217,7 +218,7 @@ def _sentences(case: Case) -> Found | None:
 
 def _status(case: Case) -> Found | None:
     rule = STATUSES.get(case.status)
-    return rule and (rule, f"status {case.status}")
+    return None if rule is None else (rule, f"status {case.status}")
 
 
 def _words(case: Case) -> Found | None:

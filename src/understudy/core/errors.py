@@ -90,6 +90,8 @@ class ProviderError(UnderstudyError):
         self.message = message  # what the provider said, cleared of secrets
         self.billing = billing  # "not_sent", "refused", "maybe_billed" or "" when unknown
         self.retry_source = "" if retry_after is None else "header"  # or "body"
+        self.dialect = ""  # of `body`
+        self.body = b""  # the provider's own error body, cleared of secrets, for relaying
 
     def __str__(self) -> str:
         provider = self.target.partition("/")[0] or "?"
@@ -110,6 +112,7 @@ class ProviderError(UnderstudyError):
             billing=self.billing,
         )
         told.retry_source = self.retry_source
+        told.dialect, told.body = self.dialect, self.body
         told.__cause__ = self.__cause__
         return told
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
-from typing import Protocol, runtime_checkable
 
-from understudy.core.answers import Answer, failed, read_answer
+from understudy.core.answers import FAILED_TYPES, NO_ANSWER, Answer, failed, read_answer
 
 PARSE_CAP = 65_536  # bytes; a longer body is scanned at both ends, not parsed
 SCAN_HEAD, SCAN_TAIL = 8_192, 2_048
@@ -23,21 +22,33 @@ MESSAGE_HEAD, MESSAGE_TAIL = 2_000, 500
 TEXT_CAP = 8_192
 MAX_DEPTH, MAX_NODES = 10, 96
 
-CODE_KEYS = frozenset(
-    "code type status reason errorcode errortype errcode statuscode httpstatus httpcode "
-    "httpstatuscode statusname errorname exceptiontype".split()
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+# Names of fields, without case and separators.
+CODE_KEYS = _set(
+    """
+    code type status reason errorcode errortype errcode statuscode httpstatus httpcode
+    httpstatuscode statusname errorname exceptiontype
+    """
 )
 # Text here is a message, anything else is looked into.
-PLACES = frozenset(
-    "error errors message msg detail details errormessage errormsg errordescription statusmsg title "
-    "faultstring fault cause innererror inner exception body raw baseresp metadata upstreamerror "
-    "originalerror lasterror failure responsemetadata errordetails messages".split()
+PLACES = _set(
+    """
+    error errors message msg detail details errormessage errormsg errordescription errordetails
+    statusmsg title faultstring fault cause innererror inner exception body raw baseresp metadata
+    upstreamerror originalerror lasterror failure responsemetadata
+    """
 )
 CONTAINERS = frozenset(("response", "data", "violations", "choices"))  # never messages themselves
-DELAY_KEYS = frozenset(
-    "retrydelay quotaresetdelay quotaresettimestamp retryafter retryafterms retryafterseconds "
-    "retryaftersec retryin retryinseconds resetsinseconds resetinseconds resetseconds resetsin "
-    "resetsat resetat resettime estimatedtime waitseconds waittime".split()
+DELAY_KEYS = _set(
+    """
+    retrydelay quotaresetdelay quotaresettimestamp retryafter retryafterms retryafterseconds
+    retryaftersec retryin retryinseconds resetsinseconds resetinseconds resetseconds resetsin
+    resetsat resetat resettime estimatedtime waitseconds waittime
+    """
 )
 _ALNUM = {ord(c): None for c in map(chr, range(128)) if not c.isalnum()}
 _QUOTES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "\n": " "})
@@ -57,16 +68,13 @@ _SNAKE = re.compile(r"\b[A-Za-z]{1,30}(?:_[A-Za-z]{1,30}){1,6}\b")
 _VENDOR_NUMBER = re.compile(r"\((\d{4})\)\s{0,2}$|^\[(\d{4})\]")
 _STATUS = re.compile(r"(?<![\w.,])[45]\d\d(?![\w]|[.,]\d)")
 _BEFORE_STATUS = ("status", "status code", "statuscode", "code", "http", "returned", "error")
-_AFTER_STATUS = ("too many", "bad ", "unauth", "forbidden", "payment", "not found", "internal")
-_AFTER_STATUS += ("service", "gateway", "request", "unproc", "client error", "server error")
+_AFTER_STATUS = (
+    *("too many", "bad ", "unauth", "forbidden", "payment", "not found", "internal", "service"),
+    *("gateway", "request", "unproc", "client error", "server error"),
+)
 _CLASS_HINTS = ("Error", "Exception", "Exhausted", "occurred (", "code = ", "StatusCode")
 _TITLE = re.compile(r"<(title|h1)[^>]{0,200}>([^<]{1,300})", re.I)
 _DECODER = json.JSONDecoder()
-
-
-@runtime_checkable
-class _HasItems(Protocol):
-    def items(self) -> Iterable[object]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +85,10 @@ class Facts:
     numbers: tuple[int, ...] = ()  # HTTP statuses in fields, outermost first
     text: str = "\n"  # all messages, lower case, one a line, begins and ends with a newline
     messages: tuple[str, ...] = ()
+    first_hand: tuple[str, ...] = ()  # messages, without those a router quotes and has judged
     delays: tuple[tuple[str, object], ...] = ()  # (squashed key, value), outermost first
     headers: tuple[tuple[str, object], ...] = ()  # an upstream's headers quoted in the body
-    answer: Answer = Answer()  # what the body holds when seen as an answer
+    answer: Answer = NO_ANSWER  # what the body holds when seen as an answer
     errant: bool = False  # the body says that it is an error
     blank: bool = False  # there is no body, or nothing in it
 
@@ -108,19 +117,19 @@ def read_body(body: object, *, refused: bool = False) -> Facts:
         found.body(body)
     elif isinstance(body, dict | list):
         found.payload(body)
-    return found.facts(blank=not body)
+    return found.facts(blank=not body or body == "null")
 
 
 def spoken_statuses(facts: Facts) -> Iterator[int]:
     """HTTP statuses in the messages, innermost first."""
-    for text in facts.messages:
+    for text in facts.first_hand:
         for match in islice(_STATUS.finditer(text, 0, SCAN_TAIL), 6):
-            before = text[max(0, match.start() - 24) : match.start()].lower().rstrip(" \"'`:=([./12")
-            after = text[match.end() : match.end() + 16].lstrip(" :-")
+            before = text[max(0, match.start() - 24) : match.start()].lower()
+            after = text[match.end() : match.end() + 16].lower().lstrip(" :-")
             if (
                 match.start() < 4
-                or before.endswith(_BEFORE_STATUS)
-                or after.lower().startswith(_AFTER_STATUS)
+                or before.rstrip(" \"'`:=([./12").endswith(_BEFORE_STATUS)
+                or after.startswith(_AFTER_STATUS)
             ):
                 yield int(match[0])
 
@@ -140,23 +149,25 @@ class _Found:
 
     codes: list[tuple[int, str]] = field(default_factory=list)
     numbers: list[tuple[int, int]] = field(default_factory=list)
-    messages: list[tuple[int, str]] = field(default_factory=list)
+    messages: list[tuple[int, str, bool]] = field(default_factory=list)
     delays: list[tuple[str, object]] = field(default_factory=list)
     headers: list[tuple[str, object]] = field(default_factory=list)
-    answer: Answer = Answer()
+    answer: Answer = NO_ANSWER
     errant: bool = False
     refused: bool = False
+    quoted: bool = False  # inside what a router says its upstream said
     nodes: int = 0
 
     def facts(self, *, blank: bool) -> Facts:
-        inner = sorted(self.messages, key=_inner)
-        texts = tuple(_cap(text) for _, text in inner)
+        inner = sorted(self.messages, key=_depth, reverse=True)
+        texts = tuple(_cap(text) for _, text, _ in inner)
         lines = "\n".join(text.translate(_QUOTES) for text in texts)[:TEXT_CAP].lower()
         return Facts(
-            codes=tuple(sorted(self.codes, key=_inner)),
-            numbers=tuple(n for _, n in sorted(self.numbers)),
+            codes=tuple(sorted(self.codes, key=_depth, reverse=True)),
+            numbers=tuple(n for _, n in sorted(self.numbers, key=_depth)),
             text=f"\n{lines}\n",
             messages=texts,
+            first_hand=tuple(text for _, text, quoted in inner if not quoted),
             delays=tuple(self.delays),
             headers=tuple(self.headers),
             answer=self.answer,
@@ -175,9 +186,12 @@ class _Found:
                 return None
             self.message(text, 0, loose=True)  # `[Errno 101] Network is unreachable`
         elif text[:1] == "<":
-            for _, title in islice(_TITLE.findall(text[:SCAN_HEAD]), 2):
+            titles = _TITLE.findall(text, 0, SCAN_HEAD)
+            for _, title in titles[:2] or [("", text[:MESSAGE_TAIL])]:
                 self.message(str(title), 0)
-        elif text[:1] == ":" or "data:" in text[:SCAN_HEAD] or text.startswith("event:"):
+        elif "exception-type" in text[:SCAN_HEAD]:
+            self.message(text, 0, loose=True)  # AWS frames of an event stream
+        elif text.startswith((":", "data:", "event:")) or "\ndata:" in text:
             self.events(text)
         elif text:
             self.message(_cap(text), 0, loose=True)
@@ -220,7 +234,7 @@ class _Found:
             self.message(value, 0, loose=True)  # no event of ours is plain text
         else:
             self.answer = self.answer.and_then(read_answer(value))
-            if name == "error" or failed(value):
+            if name in FAILED_TYPES or failed(value):
                 self.errant = True
                 self.dig(value, 0, "")
 
@@ -247,8 +261,9 @@ class _Found:
         elif key in CODE_KEYS:
             self.code(value, depth, place)
         elif key in PLACES:
-            inside = place if place == "metadata" else key
-            self.dig(value, depth + (inside != "details"), inside)
+            outside, self.quoted = self.quoted, self.quoted or key == "metadata"
+            self.dig(value, depth + (key != "details"), key)
+            self.quoted = outside
         elif key == "headers" and isinstance(value, dict):
             self.headers.extend((str(k), v) for k, v in islice(value.items(), 64))
         else:
@@ -277,17 +292,16 @@ class _Found:
         if isinstance(value, int | float) or (isinstance(value, str) and value.isdecimal()):
             self.number(int(value) if abs(float(value)) < 1e9 else 0, depth, place)
         elif isinstance(value, str):
-            word = value.rpartition("#")[2].partition(":")[0] if value[:4] != "http" else ""
+            word = value.rpartition("#")[2].partition(":http")[0]  # AWS: prefix#Word:http://...
             self.codes.append((depth, squash(word[:80])))
-            if ":" in value or " " in value:
+            if " " in value:
                 self.message(value, depth)  # xAI writes sentences here
         else:
             self.dig(value, depth + 1, place)
 
     def number(self, value: int, depth: int, place: str) -> None:
         if 400 <= value <= 599:
-            if place != "metadata":  # OpenRouter has already judged what is in there
-                self.numbers.append((depth, value))
+            self.numbers += [] if self.quoted else [(depth, value)]
         elif value:
             self.codes.append((depth, f"{place or 'top'}:{value}"))
 
@@ -296,16 +310,22 @@ class _Found:
         text = _cap(text.strip())
         if not text:
             return
-        start = min((i for i in (text.find("{"), text.find('[{"')) if i >= 0), default=-1)
-        if start >= 0:
-            inner = _decode_at(text, start)
-            if inner is None:
-                self.torn(text[start:], depth + 1)
-            else:
-                self.dig(inner, depth + 1, "")
-            text = text[:start].rstrip() if inner is not None and start else text
-        self.messages.append((depth, text))
-        self.names(text, depth, loose=loose)
+        start = text.find("{")
+        if start >= 0 and self.folded(text, start, depth + 1):
+            text = text[:start].rstrip(" [")
+        if text:
+            self.messages.append((depth, text, self.quoted))
+            self.names(text, depth, loose=loose)
+
+    def folded(self, text: str, start: int, depth: int) -> bool:
+        """Read what is folded into a message from `start` on; False if it is nothing of ours."""
+        before = len(self.messages), len(self.codes), len(self.numbers)
+        inner = _decode_at(text, start)
+        if inner is None:
+            self.torn(text[start:], depth)
+        else:
+            self.dig(inner, depth, "")
+        return before != (len(self.messages), len(self.codes), len(self.numbers))
 
     def names(self, text: str, depth: int, *, loose: bool) -> None:
         """Machine words inside a sentence."""
@@ -326,13 +346,13 @@ class _Found:
         for match in islice(_PAIR.finditer(shown), 32):
             key, value = plain(match[1]), match[2] or match[3] or match[4] or ""
             if key in PLACES:
-                self.messages.append((depth, value))
+                self.messages.append((depth, value, self.quoted))
             else:
                 self.entry(key, value, depth, "")
 
 
-def _inner(item: tuple[int, str]) -> int:
-    return -item[0]
+def _depth(item: tuple[int, object] | tuple[int, str, bool]) -> int:
+    return item[0]
 
 
 def _cap(text: str) -> str:
@@ -343,7 +363,7 @@ def _cap(text: str) -> str:
 
 def _ends(lines: list[str]) -> list[str]:
     """The first and the last lines: an error stands at the beginning or at the end."""
-    return lines if len(lines) < 80 else lines[:40] + lines[-40:]
+    return lines if len(lines) < 60 else lines[:30] + lines[-30:]
 
 
 def _decode_at(text: str, start: int) -> object:
@@ -353,23 +373,3 @@ def _decode_at(text: str, start: int) -> object:
         return None
     inner: object = value
     return inner
-
-
-def pairs(headers: object) -> dict[str, str]:
-    """Headers in any form as lower-case text; garbage is dropped."""
-    items: object = headers
-    if isinstance(headers, Mapping) or isinstance(headers, _HasItems):  # the latter is slow to ask
-        items = headers.items()
-    if isinstance(items, str | bytes) or not isinstance(items, Iterable):
-        return {}
-    out: dict[str, str] = {}
-    for item in islice(items, 200):
-        if isinstance(item, tuple | list) and len(item) == 2:
-            out[_text(item[0]).strip().lower()] = _text(item[1]).strip()
-    return out
-
-
-def _text(value: object) -> str:
-    if isinstance(value, bytes | bytearray):
-        return value[:2_000].decode("latin-1")
-    return str(value)[:2_000] if isinstance(value, str | int | float) else ""

@@ -15,7 +15,7 @@ from threading import Lock
 from understudy.core.faults import Fault
 
 Clock = Callable[[], float]  # seconds, monotonic
-PROBE_LAPSE = 30.0  # seconds after which a probe that never reported stops holding others back
+PROBE_LAPSE = 150.0  # seconds after which a probe that never reported stops holding others back
 SWEEP_FLOOR = 1024  # marks; below this nobody is ever forgotten
 
 
@@ -192,7 +192,9 @@ class HealthTracker:
                 return False
             if bench.until <= bench.since:
                 bench = self._bench_by_rule(mark, bench)
-            elif mark.bench is None or bench.until >= mark.bench.until:
+            elif mark.bench is not None and bench.until < mark.bench.until:
+                return True  # a longer one is running already
+            else:
                 self._set(mark, bench)
         self._tell(Change("bench", bench.key, bench))
         return True

@@ -11,8 +11,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from itertools import islice
+from typing import Protocol, runtime_checkable
 
-from understudy.core.evidence import Facts, pairs
+from understudy.core.evidence import Facts
 
 MS_FROM = 1e11  # epochs above this are in milliseconds
 EPOCH_FROM = 1e9  # numbers above this are epochs, below it they are seconds to wait
@@ -65,9 +66,32 @@ _RFC3339 = re.compile(
 )
 _RESET_WORD = re.compile(r"reset|again|regain|retry|until|available", re.I)
 _BAR_EPOCH = re.compile(r"limit reached\|(\d{10})\b", re.I)
-_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_MONTHS = "janfebmaraprmayjunjulaugsepoctnovdec"
 
 IN_MS = frozenset(("retryafterms",))
+
+
+@runtime_checkable
+class _HasItems(Protocol):
+    def items(self) -> Iterable[object]: ...
+
+
+def pairs(headers: object) -> dict[str, str]:
+    """Headers in any form as lower-case text; garbage is dropped."""
+    items: object = headers.items() if isinstance(headers, Mapping | _HasItems) else headers
+    if isinstance(items, str | bytes) or not isinstance(items, Iterable):
+        return {}
+    out: dict[str, str] = {}
+    for item in islice(items, 200):
+        if isinstance(item, tuple | list) and len(item) == 2:
+            out[_text(item[0]).strip().lower()] = _text(item[1]).strip()
+    return out
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bytes | bytearray):
+        return value[:2_000].decode("latin-1")
+    return str(value)[:2_000] if isinstance(value, str | int | float) else ""
 
 
 def retry_after(
@@ -109,7 +133,7 @@ def epoch_of(text: str) -> float | None:
     try:
         if match:
             year = int(match[3]) + (2000 if len(match[3]) == 2 else 0)
-            month = _MONTHS.index(match[2].lower()) + 1
+            month = _MONTHS.index(match[2].lower()) // 3 + 1
             clock = (int(match[4]), int(match[5]), int(match[6]))
             return datetime(year, month, int(match[1]), *clock, tzinfo=UTC).timestamp()
         zoned = _RFC3339.search(text)

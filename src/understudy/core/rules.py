@@ -16,7 +16,6 @@ from typing import NamedTuple
 from understudy.core.evidence import squash
 from understudy.core.faults import Fault
 
-
 SERVER = range(500, 600)
 SILENT = (0,)  # no status that decides: none at all, or a 200
 
@@ -34,16 +33,26 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One row. A rule matches when one of its codes or phrases does, and all its conditions hold."""
+    """One row: it matches when one of its codes or phrases does and all its conditions hold."""
 
     name: str
     fault: Fault
     sample: Sample
-    codes: tuple[str, ...] = ()  # machine words, in any spelling
-    says: tuple[str, ...] = ()  # phrases of the message
+    codes: str = ""  # machine words in any spelling, with blanks between them
+    says: str = ""  # phrases of the message, one a line or with bars between them
     status: Collection[int] = ()  # condition: any of these, if there are any; 0 is no status
     unless: Collection[int] = ()  # condition: none of these
     provider: tuple[str, ...] = ()  # condition: a part of the provider's name
+
+    def words(self) -> list[str]:
+        return self.codes.split()
+
+    def phrases(self) -> list[str]:
+        lines = (piece.strip() for piece in re.split(r"[|\n]", self.says))
+        return [phrase for phrase in lines if phrase]
+
+
+_PLACED = re.compile(r":(?:\d+|error)$")  # `error:1113`: a number, and the object it stands in
 
 
 class Saying(NamedTuple):
@@ -59,14 +68,14 @@ def by_code(groups: Iterable[Iterable[Rule]]) -> dict[str, tuple[int, Rule]]:
     index: dict[str, tuple[int, Rule]] = {}
     for weight, group in enumerate(groups):
         for rule in group:
-            for code in rule.codes:
-                index.setdefault(code if ":" in code else squash(code), (weight, rule))
+            for code in rule.words():
+                index.setdefault(code if _PLACED.search(code) else squash(code), (weight, rule))
     return index
 
 
 @dataclass(frozen=True, slots=True)
 class Phrasebook:
-    """Many phrases, found through the beginnings of their first words. Phrases begin with a word."""
+    """Many phrases, found through the beginnings of their first words."""
 
     sayings: tuple[Saying, ...]
     starts: dict[str, tuple[int, ...]]  # first letters of a first word to places in `sayings`
@@ -91,7 +100,7 @@ class Phrasebook:
         return said(text, (self.sayings[place] for place in sorted(places)))
 
 
-START = 4
+START = 5
 _WORD = re.compile(r"[a-z0-9]+")
 
 
@@ -100,7 +109,7 @@ def sayings(rules: Iterable[Rule]) -> tuple[Saying, ...]:
     return tuple(
         Saying(max(re.split(r" … |[*^$]", phrase), key=len), phrase, rule)
         for rule in rules
-        for phrase in rule.says
+        for phrase in rule.phrases()
     )
 
 

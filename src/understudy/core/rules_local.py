@@ -1,4 +1,4 @@
-"""What happened on our side of the wire: exception texts of every client library, and watchdogs."""
+"""What happened on our side of the wire: exception texts of all kinds of clients, watchdogs."""
 
 from __future__ import annotations
 
@@ -10,32 +10,17 @@ LEFT = (
         "our caller left",
         Fault.CLIENT_DISCONNECT,
         Sample(None, "RuntimeError: client disconnected", stream=True),
-        says=(
-            "client disconnect",
-            "client closed",
-            "client connection closed",
-            "client has disconnected",
-            "client gone",
-            "client left",
-            "clientdisconnect",
-            "context canceled",
-            "context cancelled",
-            "cancellederror",
-            "canceled by the user",
-            "cancelled by the user",
-            "cancelled by user",
-            "canceled by user",
-            "user aborted",
-            "aborted by user",
-            "aborted by the user",
-            "request was aborted",
-            "operation was aborted",
-            "request aborted",
-            "aborterror",
-            "downstream disconnect",
-            "caller went away",
-            "generatorexit",
-        ),
+        says="""
+            client disconnect | client closed | client connection closed | client has disconnected
+            client gone | client left | clientdisconnect | context canceled | context cancelled
+            cancellederror | canceled by the user | canceled by client | cancelled by client
+            cancelled by the user | cancelled by user | canceled by user | user aborted
+            aborted by user | aborted by the user | request was aborted | operation was aborted
+            request aborted | aborterror | downstream disconnect | caller went away
+            generatorexit | cancelederror | err_canceled | closing transport | clientabort
+            client prematurely | client reset | client has gone | client went away
+            client aborted
+        """,
     ),
 )
 
@@ -44,30 +29,20 @@ STALL = (
         "silence after content",
         Fault.STALL_MID_STREAM,
         Sample(None, "no chunk for 45s after first chunk (phase=mid_stream)", stream=True),
-        says=("mid_stream", "mid-stream", "after first chunk", "after first byte", "after first token"),
+        says="""
+            mid_stream | mid-stream | after first chunk | after first byte | after first token
+        """,
     ),
     Rule(
         "silence before content",
         Fault.STALL_PRE_FIRST_BYTE,
         Sample(None, "upstream stall (pre_first_byte) after 15s", stream=True),
-        says=(
-            "stall",
-            "pre_first_byte",
-            "first byte",
-            "first token",
-            "first chunk",
-            "first content",
-            "no content event",
-            "firstbytetimeout",
-            "time to first",
-            "ttft",
-            "idle timeout waiting for sse",
-            "no data received",
-            "no chunk",
-            "no event",
-            "no … activity",
-            "without activity",
-        ),
+        says="""
+            stall | pre_first_byte | first byte | first token | first chunk | first content
+            no content event | firstbytetimeout | time to first | ttft
+            idle timeout waiting for sse | no data received | no chunk | no event | no … activity
+            without activity
+        """,
     ),
 )
 
@@ -76,7 +51,7 @@ SLOW = (
         "timed out while streaming",
         Fault.STALL_PRE_FIRST_BYTE,
         Sample(200, ": ping\n\n", error="SSE read timed out", stream=True),
-        says=("timed out", "timeout", "time out", "deadline", "idle", "no progress"),
+        says="timed out | timeout | time out | deadline | idle | no progress",
     ),
 )
 
@@ -85,153 +60,66 @@ TRANSPORT = (
         "connection broke",
         Fault.TRANSIENT,
         Sample(None, "read tcp 10.0.0.1: connection reset by peer"),
-        says=(
-            "connection reset",
-            "connection refused",
-            "connection aborted",
-            "connection closed",
-            "connection was closed",
-            "connection terminated",
-            "connection lost",
-            "connection error",
-            "connection failed",
-            "connect error",
-            "connection attempts failed",
-            "cannot connect",
-            "can't connect",
-            "could not connect",
-            "failed to connect",
-            "couldn't connect",
-            "unable to connect",
-            "connecterror",
-            "connectionerror",
-            "connectexception",
-            "closed connection",
-            "closed the connection",
-            "closed by the remote",
-            "remote end closed",
-            "disconnected",
-            "disconnect/reset",
-            "broken pipe",
-            "econnreset",
-            "econnrefused",
-            "econnaborted",
-            "eproto",
-            "epipe",
-            "enetunreach",
-            "ehostunreach",
-            "socket hang up",
-            "socket closed",
-            "socketerror",
-            "other side closed",
-            "und_err",
-            "fetch failed",
-            "failed to fetch",
-            "network error",
-            "networkerror",
-            "network is unreachable",
-            "network request failed",
-            "no route to host",
-            "host is unreachable",
-            "net::err",
-            "error sending request",
-            "stream ended",
-            "stream closed",
-            "stream was reset",
-            "stream error",
-            "goaway",
-            "rst_stream",
-            "http2",
-            "http/2",
-            "terminated",
-            "transport",
-        ),
+        says="""
+            reset by peer | recv failure | network connection | unreachable | peer closed
+            connection reset | connection refused | connection aborted | connection closed
+            connection was closed | connection lost | connection error | connection failed
+            connect error | connection attempts failed | cannot connect | can't connect
+            could not connect | failed to connect | couldn't connect | unable to connect
+            connecterror | connectionerror | connectexception | closed connection
+            closed the connection | closed by the remote | remote end closed | disconnected
+            disconnect/reset | broken pipe | econnreset | econnrefused | econnaborted | eproto
+            epipe | enetunreach | ehostunreach | socket hang up | socket closed | socketerror
+            other side closed | und_err | fetch failed | failed to fetch | network error
+            networkerror | network request failed | no route to host | net::err
+            error sending request | stream ended | stream closed | stream was reset | stream error
+            goaway | rst_stream | http2 | http/2 | terminated | transport
+        """,
     ),
     Rule(
         "body broke off",
         Fault.TRANSIENT,
         Sample(None, "Post /v1/chat/completions: unexpected EOF"),
-        says=(
-            "unexpected eof",
-            ": eof$",
-            "^eof$",
-            "eoferror",
-            "eof occurred",
-            "eof while reading",
-            "end of file",
-            "incompleteread",
-            "incomplete read",
-            "incomplete chunked",
-            "incomplete message",
-            "incompletemessage",
-            "unexpected end of stream",
-            "incomplete envelope",
-            "premature close",
-            "prematurely",
-            "remoteprotocolerror",
-            "protocolerror",
-            "clientpayloaderror",
-            "payload is not completed",
-            "transferencoding",
-            "content-length",
-            "chunkedencodingerror",
-            "invalid chunk",
-            "error decoding response body",
-            "error reading a body",
-            "readerror",
-            "before completion",
-            "without sending",
-            "no response received",
-            "empty reply",
-        ),
+        says="""
+            unexpected eof | : eof$ | ^eof$ | eoferror | eof occurred | eof while reading
+            end of file | incompleteread | incomplete read | incomplete chunked
+            incomplete message | incompletemessage | unexpected end of stream
+            incomplete envelope | premature close | prematurely | remoteprotocolerror
+            protocolerror | clientpayloaderror | payload is not completed | transferencoding
+            content-length | chunkedencodingerror | invalid chunk | error decoding response body
+            error reading a body | readerror | before completion | without sending
+            no response received | empty reply
+        """,
     ),
     Rule(
         "name not resolved",
         Fault.TRANSIENT,
         Sample(None, "getaddrinfo ENOTFOUND api.example.com"),
-        says=(
-            "getaddrinfo",
-            "enotfound",
-            "eai_again",
-            "name or service not known",
-            "nodename nor servname",
-            "name resolution",
-            "name does not resolve",
-            "no such host",
-            "could not resolve",
-            "unknownhost",
-            "dns",
-            "no address associated",
-        ),
+        says="""
+            getaddrinfo | enotfound | eai_again | name or service not known
+            nodename nor servname | name resolution | name does not resolve | no such host
+            could not resolve | unknownhost | dns lookup | dns error | dns resol | dns fail | (dns
+            dns problem | no address associated
+        """,
     ),
     Rule(
         "TLS failed",
         Fault.TRANSIENT,
         Sample(None, "tls: failed to verify certificate: x509: unknown authority"),
-        says=(
-            "ssl",
-            "tls",
-            "x509",
-            "certificate",
-            "handshake",
-            "bad record mac",
-            "self signed",
-            "self-signed",
-        ),
+        says="""
+            err_ssl | ssl_connect | ssl: | ssl error | sslerror | sslexception | sslhandshake
+            ssl_error | sslv3 | tls: | tlsv1 | tls alert | x509 | certificate | handshake
+            bad record mac | self signed | self-signed
+        """,
     ),
     Rule(
         "timed out",
         Fault.TRANSIENT,
         Sample(None, "Request timed out."),
-        says=(
-            "timed out",
-            "timeout",
-            "time out",
-            "etimedout",
-            "esockettimedout",
-            "deadline exceeded",
-            "deadline",
-        ),
+        says="""
+            timed out | timedout | timeout | time out | deadline | did not respond
+            no response from
+        """,
     ),
 )
 
@@ -240,7 +128,7 @@ CALLER_PIPE = (
         "pipe to our caller broke",
         Fault.CLIENT_DISCONNECT,
         Sample(None, "BrokenPipeError: [Errno 32] Broken pipe", stream=True),
-        says=("broken pipe", "epipe"),
+        says="broken pipe | epipe",
     ),
 )
 
@@ -250,53 +138,26 @@ TYPES = (
         "our own cancellation",
         Fault.TRANSIENT,
         Sample(error="CancelledError"),
-        codes=("CancelledError",),
+        codes="CancelledError",
     ),
     Rule(
         "not an answer at all",
         Fault.TRANSIENT,
         Sample(error="Garbled"),
-        codes=("Garbled", "Truncated"),
+        codes="Garbled Truncated",
     ),
     Rule(
         "connection-level exception",
         Fault.TRANSIENT,
         Sample(error="RemoteProtocolError"),
-        codes=(
-            "TimeoutError",
-            "ConnectionError",
-            "OSError",
-            "EOFError",
-            "IncompleteReadError",
-            "IncompleteRead",
-            "ReadError",
-            "WriteError",
-            "ConnectError",
-            "CloseError",
-            "NetworkError",
-            "TransportError",
-            "ProtocolError",
-            "RemoteProtocolError",
-            "LocalProtocolError",
-            "ProxyError",
-            "ReadTimeout",
-            "WriteTimeout",
-            "ConnectTimeout",
-            "PoolTimeout",
-            "APITimeoutError",
-            "APIConnectionError",
-            "ServerDisconnectedError",
-            "ServerTimeoutError",
-            "ClientPayloadError",
-            "ClientConnectionError",
-            "ClientConnectorError",
-            "ClientOSError",
-            "ClosedResourceError",
-            "BrokenResourceError",
-            "EndOfStream",
-            "ChunkedEncodingError",
-            "EndpointConnectionError",
-            "ConnectionClosed",
-        ),
+        codes="""
+            TimeoutError ConnectionError OSError EOFError IncompleteReadError IncompleteRead
+            ReadError WriteError ConnectError CloseError NetworkError TransportError ProtocolError
+            RemoteProtocolError LocalProtocolError ProxyError ReadTimeout WriteTimeout
+            ConnectTimeout PoolTimeout APITimeoutError APIConnectionError ServerDisconnectedError
+            ServerTimeoutError ClientPayloadError ClientConnectionError ClientConnectorError
+            ClientOSError ClosedResourceError BrokenResourceError EndOfStream ChunkedEncodingError
+            EndpointConnectionError ConnectionClosed
+        """,
     ),
 )

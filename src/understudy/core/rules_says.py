@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from understudy.core.faults import Fault
 from understudy.core.rules import SERVER, Rule, Sample
+from understudy.core.rules_says_access import CREDENTIAL, FILTER, MODEL, NODE
 
 PACED = (402, 429)  # what these statuses call too long, they only call too much
 
@@ -12,37 +13,52 @@ LIES = (
     Rule(
         "output cap",
         Fault.PERMANENT,
-        Sample(400, '{"message":"The maximum tokens you requested exceeds the model limit of 10."}'),
-        says=(
-            "maximum tokens you requested exceed",
-            "maximum allowed number of output tokens",
-            "supports at most … completion tokens",
-            "supports at most … output tokens",
-            "range of max_tokens should be",
-            "max_tokens … must be less than or equal to",
-            "max_tokens … maximum value for",
-            "max_completion_tokens … is too large … supports at most",
-        ),
+        Sample(400, '{"message":"The maximum tokens you requested exceeds the model limit"}'),
+        says="""
+            maximum tokens you requested exceed | maximum allowed number of output tokens
+            supports at most … completion tokens | supports at most … output tokens
+            range of max_tokens should be | max_tokens … must be less than or equal to
+            max_tokens … maximum value for | max_tokens … exceeds the maximum
+            max_completion_tokens … exceed | max_output_tokens … exceed
+            maxoutputtokens … supported range | completion_tokens is limited
+        """,
     ),
     Rule(
         "tokens as pace",
         Fault.RATE_LIMIT,
         Sample(400, '{"message":"Too many tokens, please wait before trying again."}'),
-        says=(
-            "too many tokens … wait",
-            "too many tokens per",
-            "tokens per minute",
-            "tokens per min (tpm)",
-            "tokens per day",
-            "token bucket",
-        ),
-        unless=(402, *SERVER),
+        says="""
+            too many tokens … wait | too many tokens per | tokens per minute
+            tokens per min (tpm) | tokens per day | token bucket
+        """,
+        unless=(402, 413, *SERVER),
+    ),
+    Rule(
+        "a field, whatever its name is",
+        Fault.PERMANENT,
+        Sample(400, '{"error":{"message":"Unknown parameter: \'x_rate_limit_y\'."}}'),
+        says="""
+            unknown parameter | unsupported parameter | unrecognized request argument
+            unrecognized parameter | unexpected parameter | unexpected keyword argument
+            extra inputs are not permitted | missing required parameter
+        """,
+        status=(400, 422),
+    ),
+    Rule(
+        "a path, not a model",
+        Fault.PERMANENT,
+        Sample(404, '{"error":{"message":"Invalid URL (GET /v1/models/chat/completions)"}}'),
+        says="""
+            invalid url | unknown request url | unrecognized request url | no route
+            route not found | cannot post | cannot get | no handler found
+        """,
+        status=(404, 405),
     ),
     Rule(
         "two readings of a refused model",
         Fault.AUTH,
-        Sample(403, '{"message":"User x is not authorized to access model y or it does not exist"}'),
-        says=("not authorized to access model … not exist",),
+        Sample(403, '{"message":"not authorized to access model y or it does not exist"}'),
+        says="not authorized to access model … not exist",
         status=(401, 403),
     ),
 )
@@ -51,124 +67,73 @@ CONTEXT = (
     Rule(
         "more than the window",
         Fault.CONTEXT_LENGTH,
-        Sample(500, '{"error":{"message":"Context size has been exceeded.","type":"server_error"}}'),
-        says=(
-            "maximum context length",
-            "context length exceeded",
-            "context_length_exceeded",
-            "max context length",
-            "context size has been exceeded",
-            "context window exceed",
-            "context limit",
-            "context overflow",
-            "context the overflows",
-            "context_window_exceeded",
-            "exceed … context",
-            "longer than … context",
-            "larger than … context",
-            "greater than … context",
-            "longer than the maximum model length",
-            "larger context length",
-            "reached context length",
-            "long context",
-            "上下文",
-        ),
+        Sample(500, '{"error":{"message":"Context size has been exceeded."}}'),
+        says="""
+            maximum context length | context length exceeded | context_length_exceeded
+            max context length | context size has been exceeded | context window exceed
+            context limit | context overflow | context the overflows | context_window_exceeded
+            exceed context | exceeds context | exceeds the context | exceeded the context
+            exceed the context | exceed … context window | exceed … context length
+            exceed … context size | longer than … context | larger than … context
+            greater than … context | longer than the maximum model length | larger context length
+            reached context length | n_keep … n_ctx | kv cache is full | long context | 上下文
+        """,
         unless=PACED,
     ),
     Rule(
         "prompt too long",
         Fault.CONTEXT_LENGTH,
-        Sample(400, '{"error":{"type":"invalid_request_error","message":"prompt is too long: 9 > 8"}}'),
-        says=(
-            "prompt is too long",
-            "prompt too long",
-            "prompt is longer than",
-            "prompt exceeds",
-            "prompt length is",
-            "prompt token count",
-            "prompt contains … tokens",
-            "prompt tokens limit",
-            "tokens in the prompt",
-            "tokens to keep from the initial prompt",
-            "prompt 超长",
-            "input is too long",
-            "input too long",
-            "input is longer than",
-            "input is too large to process",
-            "input length exceeds",
-            "input length and",
-            "range of input length",
-            "length of prompt_tokens",
-            "text is too long",
-            "conversation is too long",
-            "messages too long",
-            "messages is too long",
-            "messages are too long",
-            "输入长度",
-            "输入过长",
-        ),
+        Sample(400, '{"error":{"message":"prompt is too long: 9 tokens > 8 maximum"}}'),
+        says="""
+            prompt is too long | prompt too long | prompt is longer than | prompt exceeds
+            prompt length is | prompt token count | prompt contains … tokens | prompt tokens limit
+            tokens in the prompt | tokens to keep from the initial prompt | prompt 超长
+            input is too long | input too long | input is longer than
+            input is too large to process | input length exceeds | input length and
+            range of input length | length of prompt_tokens | text is too long
+            conversation is too long | messages too long | messages is too long
+            messages are too long | 输入长度 | 输入过长
+        """,
         unless=PACED,
     ),
     Rule(
         "too many tokens",
         Fault.CONTEXT_LENGTH,
         Sample(400, '{"message":"too many tokens: the prompt cannot exceed 4081"}'),
-        says=(
-            "too many tokens",
-            "too many input tokens",
-            "input token count … exceed",
-            "input tokens exceed",
-            "input token length",
-            "tokens … exceeds the maximum",
-            "exceeds the maximum number of tokens",
-            "exceed the maximum number of tokens",
-            "exceeded model token limit",
-            "model token limit",
-            "token limit exceeded",
-            "exceeds … token limit",
-            "exceed … token limit",
-            "max message tokens",
-            "exceeds the limit of … tokens",
-            "token count … exceeds",
-            "must have less than … tokens",
-            "tokens + `max_new_tokens` must be",
-            "tokens per submitted batch",
-            "batch has too many tokens",
-            "max_tokens must be at least 1, got -",
-            "reduce the length of",
-            "reduce your prompt",
-            "reduce the prompt",
-            "shorten your",
-        ),
+        says="""
+            too many tokens | too many input tokens | input token count … exceed
+            input token length | tokens … exceeds the maximum
+            exceeds the maximum number of tokens | exceed the maximum number of tokens
+            model token limit | token limit exceeded | exceeds … token limit
+            exceed … token limit | max message tokens | exceeds the limit of … tokens
+            token count … exceeds | must have less than … tokens
+            tokens + `max_new_tokens` must be | tokens per submitted batch
+            max_tokens must be at least 1, got - | input tokens … exceed | prompt tokens … exceed
+            number of tokens … exceed | total tokens limit | tokens … exceed … limit
+            tokens … than the maximum | reduce the length of | reduce your prompt
+            reduce the prompt | shorten your
+        """,
         unless=PACED,
     ),
     Rule(
         "body too large",
         Fault.CONTEXT_LENGTH,
-        Sample(400, '{"error":{"message":"Request payload size exceeds the limit: 20971520 bytes."}}'),
-        says=(
-            "request too large",
-            "request is too large",
-            "request body too large",
-            "request body is too large",
-            "request entity too large",
-            "request exceeds the maximum size",
-            "request size exceeds",
-            "payload size exceeds",
-            "payload too large",
-            "payload is too large",
-            "content too large",
-            "string too long … maximum length 1048576",
-            "string too long … maximum length 256000",
-        ),
+        Sample(400, '{"error":{"message":"Request payload size exceeds the limit: 9 bytes"}}'),
+        says="""
+            request too large | request is too large | request body too large
+            request body is too large | request entity too large
+            request exceeds the maximum size | request size exceeds | payload size exceeds
+            payload too large | payload is too large | content too large
+            string too long … maximum length 1048576 | string too long … maximum length 256000
+        """,
         unless=PACED,
     ),
     Rule(
         "the word for it in a bad request",
         Fault.CONTEXT_LENGTH,
         Sample(400, '{"error":{"message":"bad context length"}}'),
-        says=("context length", "context window"),
-        status=(0, 400, 413),
+        says="context length | context window",
+        status=(0, 400, 403, 413, 422),
     ),
 )
 
@@ -177,74 +142,47 @@ WINDOW = (
     Rule(
         "long window with its end",
         Fault.RATE_LIMIT,
-        Sample(429, '{"error":{"message":"Weekly limit reached. Your limit will reset at Monday"}}'),
-        says=("weekly … reset", "monthly … reset", "每周 … 重置", "每周/每月使用上限"),
+        Sample(429, '{"error":{"message":"Weekly limit exhausted. It will reset at noon"}}'),
+        says="weekly … reset | monthly … reset | 每周 … 重置 | 每周/每月使用上限",
     ),
     Rule(
         "long window",
         Fault.OUT_OF_CREDITS,
         Sample(429, "you've reached your weekly usage limit, please wait or upgrade to continue"),
-        says=(
-            "weekly usage limit",
-            "weekly limit",
-            "monthly usage limit",
-            "monthly limit",
-            "monthly quota",
-            "monthly spend",
-            "monthly included credits",
-            "calls / month",
-            "per month",
-            "billing cycle",
-        ),
+        says="""
+            weekly usage limit | weekly limit | monthly usage limit | monthly limit
+            monthly quota | monthly spend | monthly included credits | calls / month | per month
+            billing cycle
+        """,
     ),
     Rule(
         "day's free allowance",
         Fault.OUT_OF_CREDITS,
         Sample(429, '{"error":"you have used up your daily free allocation of neurons"}'),
-        says=("free allocation", "neurons"),
+        says="free allocation | neurons",
     ),
     Rule(
         "calls itself a rate limit",
         Fault.RATE_LIMIT,
         Sample(403, '{"message":"You have exceeded a secondary rate limit."}'),
-        says=(
-            "rate limit",
-            "rate-limit",
-            "ratelimit",
-            "rate_limit",
-            "requests per min",
-            "requests per hour",
-            "requests per day",
-            "requests per second",
-            "calls / minute",
-            "per minute",
-            "速率限制",
-            "请求过于频繁",
-        ),
+        says="""
+            rate limit | rate-limit | ratelimit | rate_limit | requests per min
+            requests per hour | requests per day | requests per second | calls / minute
+            per minute | 速率限制 | 请求过于频繁
+        """,
         unless=(402,),
     ),
     Rule(
         "short window",
         Fault.RATE_LIMIT,
-        Sample(429, '{"error":"you have reached your session usage limit, upgrade for higher limits"}'),
-        says=(
-            "hourly",
-            "5-hour",
-            "5 hour",
-            "session usage limit",
-            "session limit",
-            "too many requests",
-            "too many concurrent",
-            "concurrency limit",
-            "concurrent request",
-            "max organization concurrency",
-            "request limit reached",
-            "call rate",
-            "throttled",
-            "usage limit reached",
-            "并发",
-            "频率",
-        ),
+        Sample(429, '{"error":"you have reached your session usage limit, upgrade"}'),
+        says="""
+            slow down | request rate | reduce the frequency | requests too frequent | hourly
+            5-hour | 5 hour | session usage limit | session limit | too many requests
+            too many concurrent | concurrency limit | concurrent request
+            max organization concurrency | request limit reached | call rate | throttled
+            usage limit reached | hit your … limit | limit … resets | 并发 | 频率
+        """,
         unless=(402, *SERVER),
     ),
 )
@@ -254,397 +192,59 @@ MONEY = (
         "speaks of balance or credit",
         Fault.OUT_OF_CREDITS,
         Sample(400, '{"error":{"message":"Your credit balance is too low to access the API."}}'),
-        says=(
-            "insufficient balance",
-            "insufficient_balance",
-            "insufficient account balance",
-            "insufficient credit",
-            "insufficient fund",
-            "insufficient quota",
-            "insufficient_quota",
-            "balance is insufficient",
-            "balance is not enough",
-            "not enough balance",
-            "not enough credit",
-            "enough credits",
-            "quota is not enough",
-            "credit balance",
-            "out of credit",
-            "run out of credit",
-            "ran out of credit",
-            "no credits left",
-            "no credits remaining",
-            "no credits available",
-            "have no credits",
-            "any credits",
-            "all available credits",
-            "credits … depleted",
-            "credits … exhausted",
-            "credits … expired",
-            "more credits",
-            "purchase credits",
-            "credit limit",
-            "can only afford",
-            "zero balance",
-            "余额",
-            "欠费",
-            "充值",
-            "额度不足",
-            "额度已用尽",
-        ),
+        says="""
+            insufficient … balance | insufficient … credits | account balance | low balance
+            balance too low | no balance | add … credits | top-up | insufficient credit
+            insufficient fund | insufficient quota | insufficient_quota | balance is insufficient
+            balance is not enough | not enough balance | not enough credit | enough credits
+            quota is not enough | credit balance | out of credit | no credits left
+            no credits remaining | no credits available | have no credits | any credits
+            all available credits | credits … depleted | credits … exhausted | credits … expired
+            more credits | purchase credits | credit limit | can only afford | zero balance | 余额
+            欠费 | 充值 | 额度不足 | 额度已用尽
+        """,
     ),
     Rule(
         "speaks of payment",
         Fault.OUT_OF_CREDITS,
         Sample(403, '{"message":"Model access is denied due to INVALID_PAYMENT_INSTRUMENT"}'),
-        says=(
-            "payment required",
-            "payment method",
-            "payment_instrument",
-            "payment instrument",
-            "past due",
-            "past invoices",
-            "overdue",
-            "unpaid",
-            "arrear",
-            "credit card",
-            "add funds",
-            "top up",
-            "recharge",
-            "billing hard limit",
-            "billing_hard_limit",
-            "billing details",
-            "billing … enabled",
-            "enable billing",
-            "billing is not",
-            "billing account",
-            "check your billing",
-            "billed users",
-            "prepaid",
-            "prepayment",
-        ),
+        says="""
+            payment required | payment method | payment_instrument | payment instrument | past due
+            past invoices | overdue | unpaid | arrear | credit card | add funds | top up
+            recharge | billing hard limit | billing_hard_limit | billing details
+            billing … enabled | enable billing | billing is not | billing account
+            check your billing | billed users | prepaid | prepayment
+        """,
     ),
     Rule(
         "spent what was allowed",
         Fault.OUT_OF_CREDITS,
         Sample(400, '{"error":{"message":"ExceededBudget: over budget","type":"budget"}}'),
-        says=(
-            "spending limit",
-            "spend limit",
-            "spending cap",
-            "spend cap",
-            "over budget",
-            "budget has been exceeded",
-            "budget exceeded",
-            "exceeded budget",
-            "max budget",
-            "exceeded your current quota",
-            "exceeded your quota",
-            "api usage limits",
-            "extra usage",
-            "key limit exceeded",
-            "user quota",
-            "token quota",
-            "free quota",
-            "free tier of the model has been exhausted",
-            "free usage limit",
-        ),
+        says="""
+            spending limit | spend limit | spending cap | spend cap | over budget
+            budget has been exceeded | budget exceeded | exceeded budget | max budget
+            exceeded your current quota | exceeded your quota | api usage limits | extra usage
+            key limit exceeded | user quota | token quota | free quota
+            free tier of the model has been exhausted | free usage limit
+        """,
     ),
     Rule(
         "needs a plan",
         Fault.OUT_OF_CREDITS,
-        Sample(403, '{"error":{"type":"permission_error","message":"this model requires a subscription"}}'),
-        says=(
-            "requires a subscription",
-            "requires a pro subscription",
-            "subscription required",
-            "subscription … expired",
-            "inactive subscription",
-            "upgrade to a paid",
-            "upgrade for access",
-            "paid plan",
-            "plan … expired",
-            "trial … expired",
-            "trial … ended",
-            "套餐已到期",
-        ),
+        Sample(403, '{"error":{"message":"this model requires a subscription"}}'),
+        says="""
+            requires a subscription | requires a pro subscription | subscription required
+            subscription … expired | inactive subscription | upgrade to a paid
+            upgrade for access | paid plan | plan … expired | trial … expired | trial … ended
+            套餐已到期
+        """,
     ),
     Rule(
         "quota, and no window named",
         Fault.OUT_OF_CREDITS,
         Sample(400, '{"error":{"message":"Quota exceeded"}}'),
-        says=("quota exceeded", "quota has been exceeded", "exceeded quota"),
+        says="quota exceeded | quota has been exceeded | exceeded quota",
         unless=(429, *SERVER),
-    ),
-)
-
-MODEL = (
-    Rule(
-        "model said to be missing",
-        Fault.MODEL_NOT_FOUND,
-        Sample(404, '{"error":"model \\"x\\" not found, try pulling it first"}'),
-        says=(
-            "^model: *$",
-            "model … not found",
-            "model … does not exist",
-            "model … doesn't exist",
-            "model … not exist",
-            "models/* is not found",
-            "found the model",
-            "no such model",
-            "unknown model",
-            "invalid model",
-            "not a valid model",
-            "model identifier is invalid",
-            "model id is invalid",
-            "resolve the foundation model",
-            "model name is invalid",
-            "llm provider not provided",
-            "model_not_found",
-            "模型不存在",
-        ),
-        unless=(429,),
-    ),
-    Rule(
-        "deployment said to be missing",
-        Fault.MODEL_NOT_FOUND,
-        Sample(404, '{"error":{"message":"No endpoints found for a/b."}}'),
-        says=(
-            "deployment … does not exist",
-            "deployment … not found",
-            "no endpoints found",
-            "no allowed providers",
-            "no available channel",
-            "not found for account",
-            "version does not exist",
-            "not deployed",
-            "无可用渠道",
-        ),
-        unless=(429,),
-    ),
-    Rule(
-        "model withdrawn",
-        Fault.MODEL_NOT_FOUND,
-        Sample(410, '{"error":{"message":"Model x has been deprecated and is no longer available."}}'),
-        says=(
-            "model … no longer",
-            "model … decommissioned",
-            "model … deprecated",
-            "model … retired",
-            "model … discontinued",
-            "model … sunset",
-            "model … removed",
-            "end of its life",
-            "end of life",
-            "provider as legacy",
-            "已下线",
-        ),
-        unless=(429,),
-    ),
-    Rule(
-        "model not served here",
-        Fault.MODEL_NOT_FOUND,
-        Sample(400, '{"detail":"Model x is not supported. Supported models are y."}'),
-        says=(
-            "model is not supported",
-            "model * is not supported",
-            "model * not supported",
-            "unsupported model",
-            "model is not available",
-            "model * is not available",
-            "model … not available",
-            "on-demand throughput isn",
-            "inference profile",
-            "unable to access … model",
-            "too large to be loaded",
-            "not supported by any provider",
-            "model is disabled",
-            "model … is disabled",
-        ),
-        unless=(429, *SERVER),
-    ),
-    Rule(
-        "model not allowed here",
-        Fault.MODEL_NOT_FOUND,
-        Sample(403, '{"message":"You don\'t have access to the model with the specified model ID."}'),
-        says=(
-            "have access to … model",
-            "allowed to access … model",
-            "access to model",
-            "access the model",
-            "not allowed to use … model",
-            "permission to use … model",
-            "verified to use the model",
-            "not included in … plan",
-            "plan not support model",
-            "does not include … model",
-            "requires terms acceptance",
-        ),
-        unless=(429,),
-    ),
-    Rule(
-        "a 404 that names a model",
-        Fault.MODEL_NOT_FOUND,
-        Sample(404, '{"error":{"message":"no luck with the model x"}}'),
-        says=("model ", "model:", "deployment"),
-        status=(404,),
-    ),
-)
-
-CREDENTIAL = (
-    Rule(
-        "key said to be bad",
-        Fault.AUTH,
-        Sample(400, '{"error":{"message":"API key not valid. Please pass a valid API key."}}'),
-        says=(
-            "api key not valid",
-            "api key not found",
-            "api key expired",
-            "api key is invalid",
-            "api key … invalid",
-            "api key … leaked",
-            "invalid api key",
-            "invalid api_key",
-            "invalid api-key",
-            "invalid api token",
-            "invalid x-api-key",
-            "incorrect api key",
-            "no api key",
-            "missing api key",
-            "api key is missing",
-            "api key is required",
-            "api key is not set",
-            "api key not set",
-            "api_key not set",
-            "no auth credentials",
-            "no auth available",
-            "invalid proxy server token",
-            "无效的令牌",
-            "令牌状态不可用",
-            "身份验证",
-        ),
-        unless=(429,),
-    ),
-    Rule(
-        "token said to be bad",
-        Fault.AUTH,
-        Sample(400, '{"message":"The security token included in the request is expired"}'),
-        says=(
-            "security token",
-            "token is expired",
-            "token has expired",
-            "token expired",
-            "token seems invalid",
-            "invalid token",
-            "invalid access token",
-            "invalid authentication",
-            "invalid credentials",
-            "authentication fail",
-            "authentication error",
-            "locate credentials",
-            "load credentials",
-            "default credentials",
-            "credential is only authorized",
-            "oauth token",
-            "x509: certificate has expired or is not yet valid: client",
-        ),
-        unless=(429,),
-    ),
-    Rule(
-        "not from here",
-        Fault.AUTH,
-        Sample(400, '{"error":{"message":"User location is not supported for the API use."}}'),
-        says=(
-            "location is not supported",
-            "country, region",
-            "unsupported country",
-            "not supported in your country",
-            "not available in your country",
-            "not available in your region",
-            "region is not supported",
-            "your country",
-            "geographic",
-        ),
-        unless=(429,),
-    ),
-    Rule(
-        "account said to be shut out",
-        Fault.AUTH,
-        Sample(400, '{"error":{"message":"This organization has been disabled."}}'),
-        says=(
-            "organization has been disabled",
-            "organization has been restricted",
-            "account has been disabled",
-            "account has been suspended",
-            "account is suspended",
-            "account has been blocked",
-            "account … deactivated",
-            "has not been used in project",
-        ),
-        unless=(429,),
-    ),
-)
-
-FILTER = (
-    Rule(
-        "filter speaking",
-        Fault.PERMANENT,
-        Sample(403, '{"error":{"message":"requires moderation. Your input was flagged."}}'),
-        says=(
-            "content management policy",
-            "content policy",
-            "content filter",
-            "content_filter",
-            "content moderation",
-            "safety system",
-            "usage polic",
-            "usage guidelines",
-            "was flagged",
-            "moderation",
-            "sensitive content",
-            "inappropriate content",
-            "content exists risk",
-            "blocked input",
-            "blocked output",
-            "safety polic",
-            "safety reasons",
-            "prohibited content",
-            "responsible ai",
-            "敏感",
-            "不安全",
-        ),
-        unless=(429, 401),
-    ),
-)
-
-NODE = (
-    Rule(
-        "sick node behind a client status",
-        Fault.TRANSIENT,
-        Sample(400, '{"status":400,"detail":"Function id x: DEGRADED function cannot be invoked"}'),
-        says=(
-            "degraded function",
-            "model is unloaded",
-            "model unloaded",
-            "model reloaded",
-            "model has crashed",
-            "model crashed",
-            "process has terminated",
-            "failed to load model",
-            "channel error",
-            "loading model",
-            "model loading",
-            "is currently loading",
-            "model is loading",
-            "cuda error",
-            "out of memory",
-            "upstream connect error",
-            "reset before headers",
-            "no healthy upstream",
-            "connection termination",
-            "prediction interrupted",
-        ),
-        unless=(401, 402, 429),
     ),
 )
 

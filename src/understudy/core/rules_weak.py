@@ -6,15 +6,53 @@ from understudy.core.faults import Fault
 from understudy.core.rules import SERVER, SILENT, Rule, Sample
 
 STATUS = (
-    Rule("status of a bad key", Fault.AUTH, Sample(401), status=(401, 403, 451, 434)),
-    Rule("status of money", Fault.OUT_OF_CREDITS, Sample(402), status=(402,)),
-    Rule("status of pace", Fault.RATE_LIMIT, Sample(429), status=(429, 420)),
-    Rule("status of size", Fault.CONTEXT_LENGTH, Sample(413, "too large"), status=(413,)),
+    Rule(
+        "status of a bad key",
+        Fault.AUTH,
+        Sample(401),
+        status=(401, 403, 451, 434),
+    ),
+    Rule(
+        "status of money",
+        Fault.OUT_OF_CREDITS,
+        Sample(402),
+        status=(402,),
+    ),
+    Rule(
+        "status of pace",
+        Fault.RATE_LIMIT,
+        Sample(429),
+        status=(429, 420),
+    ),
+    Rule(
+        "status of size",
+        Fault.CONTEXT_LENGTH,
+        Sample(413, "too large"),
+        status=(413,),
+    ),
     Rule(
         "status of a bad request",
         Fault.PERMANENT,
         Sample(404),
-        status=(400, 404, 405, 406, 410, 411, 412, 414, 415, 416, 417, 422, 426, 431, 435, 494, 498),
+        status=(
+            400,
+            404,
+            405,
+            406,
+            410,
+            411,
+            412,
+            414,
+            415,
+            416,
+            417,
+            422,
+            426,
+            431,
+            435,
+            494,
+            498,
+        ),
     ),
     Rule(
         "status of a passing trouble",
@@ -29,99 +67,40 @@ WORDS = (
         "generic word for a sick server",
         Fault.TRANSIENT,
         Sample(200, '{"error":{"type":"overloaded_error","message":"x"}}'),
-        codes=(
-            "overloaded_error",
-            "engine_overloaded_error",
-            "server_is_overloaded",
-            "server_overloaded",
-            "slow_down",
-            "server_error",
-            "api_error",
-            "internal_error",
-            "INTERNAL",
-            "internal_server_error",
-            "InternalServerException",
-            "InternalFailure",
-            "InternalServiceError",
-            "SystemError",
-            "service_unavailable",
-            "ServiceUnavailableException",
-            "UNAVAILABLE",
-            "unavailable_error",
-            "TEMPORARILY_UNAVAILABLE",
-            "upstream_error",
-            "provider_error",
-            "processing_error",
-            "connection_error",
-            "APIConnectionError",
-            "bad_gateway",
-            "gateway_timeout",
-            "timeout_error",
-            "Timeout",
-            "APITimeoutError",
-            "RequestTimeOut",
-            "DEADLINE_EXCEEDED",
-            "ABORTED",
-            "CANCELLED",
-            "UNKNOWN",
-            "ModelErrorException",
-            "ModelStreamErrorException",
-            "ModelTimeoutException",
-            "ModelNotReadyException",
-            "generation",
-            "incomplete_generation",
-            "stream_error",
-            "finish:error",
-            "do_request_failed",
-            "bad_response_status_code",
-        ),
+        codes="""
+            overloaded_error engine_overloaded_error server_is_overloaded server_overloaded
+            slow_down server_error api_error internal_error INTERNAL internal_server_error
+            InternalServerException InternalFailure InternalServiceError SystemError
+            service_unavailable ServiceUnavailableException UNAVAILABLE unavailable_error
+            TEMPORARILY_UNAVAILABLE upstream_error provider_error processing_error
+            connection_error APIConnectionError bad_gateway gateway_timeout timeout_error Timeout
+            APITimeoutError RequestTimeOut DEADLINE_EXCEEDED ABORTED CANCELLED UNKNOWN
+            ModelErrorException ModelStreamErrorException ModelTimeoutException
+            ModelNotReadyException generation incomplete_generation stream_error finish:error
+            do_request_failed bad_response_status_code
+        """,
     ),
     Rule(
         "generic word for no entry",
         Fault.AUTH,
         Sample(200, '{"error":{"type":"permission_error","message":"x"}}'),
-        codes=(
-            "permission_error",
-            "PERMISSION_DENIED",
-            "PermissionDeniedError",
-            "unauthorized",
-            "forbidden",
-            "AccessDeniedException",
-            "access_denied",
-            "AuthorizationError",
-            "request_forbidden",
-            "access_terminated",
-            "access_terminated_error",
-        ),
+        codes="""
+            permission_error PERMISSION_DENIED PermissionDeniedError unauthorized forbidden
+            AccessDeniedException access_denied AuthorizationError request_forbidden
+            access_terminated access_terminated_error
+        """,
     ),
     Rule(
         "generic word for a bad request",
         Fault.PERMANENT,
         Sample(200, '{"error":{"type":"invalid_request_error","message":"x"}}'),
-        codes=(
-            "invalid_request_error",
-            "invalid_request",
-            "BadRequestError",
-            "ValidationException",
-            "INVALID_ARGUMENT",
-            "InvalidParameter",
-            "invalid_params",
-            "invalid_parameter_error",
-            "FAILED_PRECONDITION",
-            "OUT_OF_RANGE",
-            "UNIMPLEMENTED",
-            "UnprocessableEntityError",
-            "unprocessable_entity",
-            "UnsupportedParamsError",
-            "validation",
-            "not_found_error",
-            "NOT_FOUND",
-            "error:1210",  # Zhipu
-            "error:1213",
-            "error:1214",
-            "error:1215",
-            "baseresp:2013",  # MiniMax
-        ),
+        codes="""
+            invalid_request_error invalid_request BadRequestError ValidationException
+            INVALID_ARGUMENT InvalidParameter invalid_params invalid_parameter_error
+            FAILED_PRECONDITION OUT_OF_RANGE UNIMPLEMENTED UnprocessableEntityError
+            unprocessable_entity UnsupportedParamsError validation not_found_error NOT_FOUND
+            error:1210 error:1213 error:1214 error:1215 baseresp:2013
+        """,
     ),
 )
 
@@ -130,46 +109,36 @@ BARE = (
     Rule(
         "pace, in words",
         Fault.RATE_LIMIT,
-        Sample(None, "Too Many Requests"),
-        says=("too many requests", "quota exceeded", "resource exhausted", "request limit", "throttl"),
+        Sample(None, "Resource exhausted"),
+        says="resource exhausted | resource has been exhausted | request limit | throttl",
         status=SILENT,
     ),
     Rule(
         "bad key, in words",
         Fault.AUTH,
         Sample(None, "Unauthorized"),
-        says=("unauthorized", "forbidden", "permission denied", "access denied", "not authenticated"),
+        says="""
+            unauthorized | forbidden | permission denied | access denied | not authenticated
+        """,
         status=SILENT,
     ),
     Rule(
         "bad request, in words",
         Fault.PERMANENT,
         Sample(200, "data: request validation failed: unsupported x\n\n", stream=True),
-        says=("validation failed", "validation error", "invalid request", "bad request"),
+        says="validation failed | validation error | invalid request | bad request",
         status=SILENT,
     ),
     Rule(
         "sick server, in words",
         Fault.TRANSIENT,
         Sample(200, '{"error":{"message":"The model is overloaded."}}'),
-        says=(
-            "overloaded",
-            "high demand",
-            "at capacity",
-            "no capacity",
-            "unavailable",
-            "internal server error",
-            "internal error",
-            "server error",
-            "server had an error",
-            "bad gateway",
-            "try again later",
-            "timed out",
-            "timeout",
-            "deadline exceeded",
-            "upstream",
-            "busy",
-        ),
+        says="""
+            overloaded | high demand | at capacity | no capacity | unavailable | internal error
+            server error | server had an error | bad gateway | try again later | timed out
+            timeout | deadline exceeded | upstream | busy | canceled | cancelled | aborted
+            loading | failed to generate
+        """,
         status=SILENT,
     ),
 )

@@ -159,7 +159,10 @@ class _Trip:
         if (hurdle := self._hurdle(candidate)) is not None:
             self._skip(candidate, hurdle)
             return ()
-        return usable(candidate, self.stage)
+        accounts = usable(candidate, self.stage)
+        if not accounts:  # somebody benched the last credential this very moment
+            self._skip(candidate, Obstacle("its credentials are benched"))
+        return accounts
 
     def _hurdle(self, candidate: Candidate) -> Obstacle | None:
         health = self.stage.health
@@ -201,10 +204,17 @@ class _Trip:
             self.observe(attempt)
 
     def exhausted(self) -> ChainExhausted:
-        hurdles = [obstacle(c, self.stage) for c in self.chain]
-        soonest = min((h.seconds for h in hurdles if h is not None), default=math.inf)
         errors = [self.errors[c.key] for c in self.chain]
-        return ChainExhausted(errors, self.story, soonest if math.isfinite(soonest) else None)
+        waits = [self._wait(c, self.errors[c.key]) for c in self.chain]
+        soonest = min(waits)
+        return ChainExhausted(errors, self.story, soonest if 0 < soonest < math.inf else None)
+
+    def _wait(self, candidate: Candidate, error: ProviderError) -> float:
+        """Seconds until it is worth asking this candidate again; infinite if time does not help."""
+        hurdle = obstacle(candidate, self.stage)
+        if hurdle is not None:
+            return hurdle.seconds
+        return math.inf if self.stage.policy.rule(error.fault).mark is Mark.NONE else 0.0
 
 
 @dataclass(frozen=True, slots=True)

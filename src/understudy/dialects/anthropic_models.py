@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-_NUMBER = re.compile(r"(?<![0-9.])\d{1,2}(?![0-9])")  # a date has more digits
+_NUMBER = re.compile(r"(?:^|[-.])(\d{1,2})(?=$|[-.@:])")  # a date has more digits
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,13 @@ from understudy.dialects.base import Inbound
 from understudy.dialects.calls import Roll
 from understudy.dialects.extras import given, kept, overlaid
 from understudy.dialects.json_access import Node, obj
+from understudy.dialects.schemas import instruction
 from understudy.dialects.turns import merged, split
 from understudy.messages.parts import NO_EXTRA, Json, Opaque, Part, Text, ToolCall, ToolResult
 from understudy.messages.request import Message, Request, Role, ServerTool, Tool
 
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 _NO_PARAMETERS: dict[str, Json] = {"type": "object", "properties": {}}
-JSON_ONLY = "Answer with one JSON object and nothing else."
 
 
 def read_request(body: bytes, model: str) -> Inbound:
@@ -114,7 +114,7 @@ def _split(messages: tuple[Message, ...], same: bool) -> tuple[list[Message], li
 def _write_system(top: list[Message], request: Request, same: bool) -> Json:
     parts = [part for message in top for part in message.parts if isinstance(part, Text | Opaque)]
     if request.output and request.output.schema is None:
-        parts.append(Text(JSON_ONLY))  # there is no JSON mode without a schema
+        parts.append(Text(instruction(None)))  # there is no JSON mode without a schema
     blocks = [block for block in (write_block(part, same) for part in parts) if block]
     return _simple(blocks)
 

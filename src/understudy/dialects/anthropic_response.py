@@ -5,7 +5,7 @@ from __future__ import annotations
 from understudy.core.errors import InvalidRequest
 from understudy.dialects.anthropic_blocks import ISSUER, read_block, write_block, write_call
 from understudy.dialects.base import Garbled
-from understudy.dialects.error_body import wire_error
+from understudy.dialects.error_body import sentence, wire_error
 from understudy.dialects.extras import given, kept
 from understudy.dialects.json_access import Node, decode, excerpt, items, obj, text, whole
 from understudy.dialects.telling import shown
@@ -49,11 +49,18 @@ DEFAULT_ID = "msg_understudy"
 def read_response(body: bytes) -> Response:
     value = decode(body)
     message = obj(value)
-    if message.get("type") == "error" or message.get("error"):
+    if _is_error(message):
         raise wire_error(body, value)
     if not isinstance(value, dict):
         raise Garbled(f"no message: {excerpt(body)}")
     return response_of(message, read_parts(message.get("content")))
+
+
+def _is_error(message: dict[str, Json]) -> bool:
+    """Anthropic's errors, and those of clouds and proxies: a sentence where content should be."""
+    if message.get("type") == "error" or message.get("error"):
+        return True
+    return not {"content", "stop_reason", "usage"} & message.keys() and bool(sentence(message))
 
 
 def read_parts(content: Json) -> list[Part]:

@@ -11,14 +11,13 @@ from dataclasses import dataclass, field
 import msgspec
 
 from understudy.dialects.anthropic_response import read_answered, read_response, response_of
-from understudy.dialects.base import Garbled, Truncated, WireError
-from understudy.dialects.error_body import wire_error
+from understudy.dialects.base import Garbled
 from understudy.dialects.extras import kept
+from understudy.dialects.framed import FramedReader
 from understudy.dialects.json_access import decode, encode, excerpt, items, obj, text, whole
-from understudy.dialects.sse import Body, Frame
-from understudy.dialects.telling import told
+from understudy.dialects.sse import Frame
 from understudy.messages.parts import Json, ToolCall
-from understudy.messages.response import Event, ReasoningDelta, TextDelta
+from understudy.messages.response import Event, ReasoningDelta, Response, TextDelta
 
 
 class _Delta(msgspec.Struct):
@@ -84,44 +83,22 @@ def _value(spelled: str) -> Json:
         return spelled
 
 
-class AnthropicReader:
+@dataclass(slots=True)
+class AnthropicReader(FramedReader):
     """Reads one stream. See `StreamReader`."""
 
-    def __init__(self) -> None:
-        self.failure: WireError | None = None
-        self.done = False
-        self._body = Body()
-        self._message: dict[str, Json] = {}
-        self._blocks: dict[int, _Block] = {}
+    _message: dict[str, Json] = field(default_factory=dict)
+    _blocks: dict[int, _Block] = field(default_factory=dict)
 
-    def feed(self, data: bytes) -> list[Event]:
-        return self._read(self._body.feed(data))
-
-    def end(self) -> list[Event]:
-        events = self._read(self._body.end())
-        if self.done or self.failure:
-            return events
-        if self._body.plain is not None:
-            return self._plain(bytes(self._body.plain))
-        raise Truncated("the stream ended without message_stop")
-
-    def _read(self, frames: list[Frame]) -> list[Event]:
-        events: list[Event] = []
+    def _read(self, frames: list[Frame], events: list[Event]) -> None:
         for frame in frames:
-            if self.done or self.failure:
-                break
             self._take(frame, events)
-        return events
+            self._started = True
+            if self.done or self.failure:
+                return
 
-    def _plain(self, body: bytes) -> list[Event]:
-        """A server that ignored `stream`, or an error under status 200."""
-        try:
-            events = told(read_response(body))
-        except WireError as error:
-            self.failure = error
-            return []
-        self.done = True
-        return events
+    def _whole(self, body: bytes) -> Response:
+        return read_response(body)
 
     def _take(self, frame: Frame, events: list[Event]) -> None:
         wire = _decoded(frame.data)
@@ -131,7 +108,7 @@ class AnthropicReader:
         elif kind in _SILENT:
             return
         elif kind == "error":
-            self.failure = wire_error(frame.data, decode(frame.data))
+            self._fail(frame.data)
         else:
             self._turn(kind, obj(decode(frame.data)), events)
 
@@ -154,20 +131,27 @@ class AnthropicReader:
         if block is None:  # its start was left out
             block = self._blocks[wire.index] = _Block(dict(_STARTS.get(delta.type, {})))
         match delta.type:
-            case "text_delta" if delta.text:
+            case "text_delta":
+                if not delta.text:
+                    return
                 block.said.append(delta.text)
                 events.append(TextDelta(delta.text))
-            case "thinking_delta" if delta.thinking:
+            case "thinking_delta":
+                if not delta.thinking:
+                    return
                 block.said.append(delta.thinking)
                 events.append(ReasoningDelta(delta.thinking))
             case "input_json_delta":
                 block.json.append(delta.partial_json)
             case _:
                 block.add(obj(obj(decode(data)).get("delta")))
+        self.beats += 1
 
     def _open(self, value: dict[str, Json], events: list[Event]) -> None:
         block = _Block(dict(obj(value.get("content_block"))))
         self._blocks[whole(value.get("index")) or 0] = block
+        if block.start.get("type") not in ("text", "thinking"):
+            self.beats += 1
         if said := block.start_text("text"):
             events.append(TextDelta(said))
         if said := block.start_text("thinking"):
@@ -199,7 +183,7 @@ class AnthropicReader:
 def _decoded(data: bytes) -> _Wire:
     try:
         return _DECODER.decode(data)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         pass
     if data.strip() == b"[DONE]":
         return _Wire("ping")  # another dialect's terminator, added by some proxies

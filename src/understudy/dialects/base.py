@@ -52,6 +52,7 @@ class StreamReader(Protocol):
 
     failure: WireError | None
     done: bool
+    beats: int  # frames with content so far, pieces of tool calls included: a sign of life
 
     def feed(self, data: bytes) -> list[Event]: ...
     def end(self) -> list[Event]: ...

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from hashlib import sha256
 
+from understudy.core.errors import InvalidRequest
 from understudy.dialects.base import Garbled
 from understudy.dialects.json_access import decode, encode
 from understudy.messages.parts import Json, ToolCall
@@ -41,7 +42,10 @@ def spelled(arguments: Json) -> str:
     """Arguments as raw JSON text; some servers send the text itself."""
     if isinstance(arguments, str):
         return arguments or "{}"
-    return encode({} if arguments is None else arguments).decode()
+    try:
+        return encode({} if arguments is None else arguments).decode()
+    except RecursionError as error:
+        raise InvalidRequest("arguments: nested too deeply") from error
 
 
 @dataclass(slots=True)

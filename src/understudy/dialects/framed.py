@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
 from understudy.dialects.base import Garbled, Truncated, WireError
@@ -13,7 +14,7 @@ from understudy.messages.response import Event, Response
 
 
 @dataclass(slots=True)
-class FramedReader:
+class FramedReader(ABC):
     """See `StreamReader`. A wire says how frames are read, and what its end looks like.
 
     `beats` counts the frames that carried content, pieces of tool calls included, which give no
@@ -55,21 +56,21 @@ class FramedReader:
             raise Truncated(f"the stream was cut: {error}") from error
         if self.done or self.failure or self._complete(events):
             return events
-        if not self._started and not self._body.empty:
+        if not (self._started or self.beats or self._body.empty):
             raise Garbled("a stream without a single event")
         raise Truncated("the stream ended without its terminator")
 
+    @abstractmethod
     def _read(self, frames: list[Frame], events: list[Event]) -> None:
         """Append the events of these frames; stop at the terminator or an error."""
-        raise NotImplementedError
 
     def _complete(self, events: list[Event]) -> bool:
         """Was the answer over, though no terminator came?"""
         return False
 
+    @abstractmethod
     def _whole(self, body: bytes) -> Response:
         """A plain answer."""
-        raise NotImplementedError
 
     def _plain(self, body: bytes) -> list[Event]:
         try:

@@ -19,7 +19,7 @@ _LEAST_PRO_BUDGET = 128  # a Pro model always thinks
 def form_of(model: str) -> Form:
     """The way to ask this model for thinking; a name without a version is taken as new."""
     found = _VERSION.search(model)
-    version = float(found[1]) if found else 99.0
+    version = float(found[1]) if found else 0.0 if "gemma" in model else 99.0
     return next(form for since, form in _ROWS if since <= version)
 
 

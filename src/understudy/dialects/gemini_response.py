@@ -8,7 +8,7 @@ from __future__ import annotations
 from understudy.core.errors import InvalidRequest
 from understudy.dialects.base import WireError
 from understudy.dialects.calls import made_up
-from understudy.dialects.error_body import wire_error
+from understudy.dialects.error_body import sentence, wire_error
 from understudy.dialects.extras import given, kept, overlaid
 from understudy.dialects.gemini_parts import (
     ISSUER,
@@ -73,9 +73,13 @@ _ENVELOPE = ("candidates", "usageMetadata", "modelVersion", "responseId", "promp
 
 
 def failed(payload: bytes, value: Json) -> WireError | None:
-    """The error in a payload, if it is one: an object or, without `alt=sse`, an array of one."""
-    first = value[0] if isinstance(value, list) and value else value
-    return wire_error(payload, value) if obj(first).get("error") else None
+    """The error in a payload, if it is one: an object or, without `alt=sse`, an array of one.
+
+    Proxies write theirs in other shapes: a sentence, and nothing that belongs to an answer.
+    """
+    first = obj(value[0] if isinstance(value, list) and value else value)
+    strange = not first.keys() & set(_ENVELOPE) and bool(sentence(first))
+    return wire_error(payload, value) if first.get("error") or strange else None
 
 
 def first_candidate(chunk: dict[str, Json]) -> dict[str, Json]:

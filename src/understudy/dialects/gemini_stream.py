@@ -6,7 +6,9 @@ with the finish or after it, and are totals. What ends without a reason was cut 
 
 from __future__ import annotations
 
-from understudy.dialects.base import Truncated, WireError
+from dataclasses import dataclass, field
+
+from understudy.dialects.base import Truncated
 from understudy.dialects.extras import kept
 from understudy.dialects.gathering import Gathering
 from understudy.dialects.gemini_response import (
@@ -18,58 +20,53 @@ from understudy.dialects.gemini_response import (
 )
 from understudy.dialects.json_access import decode, obj, text
 from understudy.dialects.json_values import Payloads
+from understudy.dialects.payload_reader import PayloadReader
 from understudy.dialects.telling import tell
 from understudy.messages.parts import Json, ToolCall
 from understudy.messages.response import Event
 
 
-class GeminiReader:
+@dataclass(slots=True)
+class GeminiReader(PayloadReader):
     """Reads one stream. See `StreamReader`."""
 
-    def __init__(self) -> None:
-        self.failure: WireError | None = None
-        self.done = False
-        self._payloads = Payloads()
-        self._parts = Gathering()
-        self._chunk: dict[str, Json] = {}  # the envelope as last told
-        self._candidate: dict[str, Json] = {}
-        self._calls = 0
-        self._chunks = 0
+    _payloads: Payloads = field(default_factory=Payloads)
+    _parts: Gathering = field(default_factory=Gathering)
+    _chunk: dict[str, Json] = field(default_factory=dict)  # the envelope as last told
+    _candidate: dict[str, Json] = field(default_factory=dict)
+    _calls: int = 0
+    _chunks: int = 0
 
-    def feed(self, data: bytes) -> list[Event]:
-        return self._read(self._payloads.feed(data))
+    def _split(self, data: bytes) -> list[bytes]:
+        return self._payloads.feed(data)
 
-    def end(self) -> list[Event]:
-        events = self._read(self._payloads.end())
-        if self.failure:
-            return events
-        chunk: dict[str, Json] = {**self._chunk, "candidates": [self._candidate]}
-        alone = self._payloads.plain and self._chunks == 1  # a whole answer, not a stream
-        if not finish_of(chunk) and not alone:
-            raise Truncated("the stream ended without a finish reason")
-        self.done = True
-        return [*events, response_of(chunk, self._parts.parts())]
+    def _rest(self) -> list[bytes]:
+        return self._payloads.end()
 
-    def _read(self, payloads: list[bytes]) -> list[Event]:
-        events: list[Event] = []
-        for payload in payloads:
-            if self.failure:
-                break
-            if payload.strip() == b"[DONE]":
-                continue  # another dialect's terminator, added by some proxies
-            value = decode(payload)
-            self.failure = failed(payload, value)
-            for chunk in [] if self.failure else value if isinstance(value, list) else [value]:
-                self._take(obj(chunk), events)
-        return events
+    def _take(self, payload: bytes, events: list[Event]) -> None:
+        if payload.strip() == b"[DONE]":
+            return  # another dialect's terminator, added by some proxies
+        value = decode(payload)
+        self.failure = failed(payload, value)
+        for chunk in [] if self.failure else value if isinstance(value, list) else [value]:
+            self._add(obj(chunk), events)
 
-    def _take(self, chunk: dict[str, Json], events: list[Event]) -> None:
+    def _add(self, chunk: dict[str, Json], events: list[Event]) -> None:
         self._chunks += 1
         candidate = first_candidate(chunk)
         self._chunk |= kept(chunk, ("candidates",))
         self._candidate |= kept(candidate, ("content",))
         response_id = text(self._chunk.get("responseId"))
         for part in read_content(candidate, response_id, self._calls):
+            self.beats += 1
             self._parts.add(part)
-            tell(part, events)
             self._calls += isinstance(part, ToolCall)
+            tell(part, events)
+
+    def _finish(self, events: list[Event]) -> None:
+        chunk: dict[str, Json] = {**self._chunk, "candidates": [self._candidate]}
+        alone = self._payloads.single and self._chunks == 1  # a whole answer, not a stream
+        if not finish_of(chunk) and not alone:
+            raise Truncated("the stream ended without a finish reason")
+        self.done = True
+        events.append(response_of(chunk, self._parts.parts()))

@@ -60,6 +60,8 @@ def encode(value: Json) -> bytes:
         return msgspec.json.encode(value)
     except RecursionError as error:  # it could just be read, but stands deeper now
         raise InvalidRequest("nested too deeply to be written") from error
+    except UnicodeEncodeError as error:
+        raise InvalidRequest(f"a text that is no Unicode: {error}") from error
 
 
 # Lenient: what an answer may have got wrong reads as empty.

@@ -28,6 +28,7 @@ class Values:
     _at: int = 0  # scanned up to here
     _depth: int = 0
     _in_text: bool = False
+    _garbage: str = ""
 
     def feed(self, data: bytes) -> list[bytes]:
         self._buffer += data
@@ -35,15 +36,21 @@ class Values:
         while self._step(found):
             pass
         if len(self._buffer) > self.limit:
-            raise Garbled(f"a value of more than {self.limit} bytes")
-        return found
+            self._garbage = self._garbage or f"a value of more than {self.limit} bytes"
+        if self._garbage and not found:
+            raise Garbled(self._garbage)
+        return found  # what came before the garbage is still good
 
     def end(self) -> None:
+        if self._garbage:
+            raise Garbled(self._garbage)
         if self._depth:
             raise Truncated("the body ended inside a JSON value")
 
     def _step(self, found: list[bytes]) -> bool:
         """Scan on to the next byte that matters; False when more bytes are needed."""
+        if self._garbage:
+            return False
         if not self._depth:
             return self._begin()
         at = (_IN_TEXT if self._in_text else _STRUCTURE).search(self._buffer, self._at)
@@ -69,7 +76,8 @@ class Values:
         if not self._buffer:
             return False
         if self._buffer[:1] != b"{":
-            raise Garbled(f"no JSON object: {excerpt(bytes(self._buffer[:80]))}")
+            self._garbage = f"no JSON object: {excerpt(bytes(self._buffer[:80]))}"
+            return False
         self._at = self._depth = 1
         return True
 
@@ -84,7 +92,8 @@ class Values:
 class Payloads:
     """The JSON payloads of a body, whichever way it is framed."""
 
-    plain: bool = False  # the body is JSON itself
+    plain: bool = False  # the body is JSON itself: an array, or
+    single: bool = False  # one object
     _frames: Frames = field(default_factory=Frames)
     _values: Values = field(default_factory=Values)
     _head: bytes = b""  # what came before the framing was clear, then the first bytes
@@ -117,5 +126,6 @@ class Payloads:
             self._head = head
             return b""
         self._head, self._open = head[:80], True
-        self.plain = head.startswith((b"{", b"["))
+        self.single = head.startswith(b"{")
+        self.plain = self.single or head.startswith(b"[")
         return head

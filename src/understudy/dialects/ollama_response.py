@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from understudy.core.errors import InvalidRequest
 from understudy.dialects.base import Garbled
-from understudy.dialects.error_body import wire_error
+from understudy.dialects.error_body import sentence, wire_error
 from understudy.dialects.extras import kept
 from understudy.dialects.json_access import Node, decode, excerpt, obj, text, whole
 from understudy.dialects.ollama_messages import ISSUER, read_parts, write_parts
@@ -31,11 +31,19 @@ _NO_TIME = "1970-01-01T00:00:00Z"  # clients want a time; this code has no clock
 def read_response(body: bytes) -> Response:
     value = decode(body)
     chunk = obj(value)
-    if chunk.get("error"):
+    if is_error(chunk):
         raise wire_error(body, value)
     if not isinstance(value, dict):
         raise Garbled(f"no answer: {excerpt(body)}")
     return response_of(chunk, read_chunk(chunk))
+
+
+def is_error(chunk: dict[str, Json]) -> bool:
+    """Ollama's errors, and those of proxies: a sentence, and nothing that belongs to an answer."""
+    if chunk.get("error"):
+        return True
+    answer = isinstance(chunk.get("message"), dict) or {"response", "done"} & chunk.keys()
+    return not answer and bool(sentence(chunk))
 
 
 def read_chunk(chunk: dict[str, Json], calls: int = 0) -> list[Part]:

@@ -2,62 +2,62 @@
 
 from __future__ import annotations
 
-from understudy.dialects.base import Garbled, Truncated, WireError
+from dataclasses import dataclass, field
+
+from understudy.dialects.base import Garbled
 from understudy.dialects.error_body import wire_error
 from understudy.dialects.gathering import Gathering
 from understudy.dialects.json_access import decode, encode, excerpt
-from understudy.dialects.ollama_response import read_chunk, response_of, write_chunk, write_last
+from understudy.dialects.ollama_response import (
+    is_error,
+    read_chunk,
+    response_of,
+    write_chunk,
+    write_last,
+)
+from understudy.dialects.payload_reader import PayloadReader
 from understudy.dialects.sse import BLANK, MAX_LINE, Lines
 from understudy.dialects.telling import Untold, tell
 from understudy.messages.parts import Part, Reasoning, Text, ToolCall
 from understudy.messages.response import Event, ReasoningDelta, Response, TextDelta
 
 
-class OllamaReader:
+@dataclass(slots=True)
+class OllamaReader(PayloadReader):
     """Reads one stream. See `StreamReader`."""
 
-    def __init__(self) -> None:
-        self.failure: WireError | None = None
-        self.done = False
-        self._lines = Lines()
-        self._parts = Gathering()
-        self._calls = 0
-        self._begun = False
-        self._spread = bytearray()  # an answer that is written over several lines
+    _lines: Lines = field(default_factory=Lines)
+    _parts: Gathering = field(default_factory=Gathering)
+    _calls: int = 0
+    _any: bool = False
+    _spread: bytearray = field(default_factory=bytearray)  # an answer over several lines
 
-    def feed(self, data: bytes) -> list[Event]:
-        return self._read(self._lines.feed(data))
+    def _split(self, data: bytes) -> list[bytes]:
+        return [line for line in self._lines.feed(data) if self._is_payload(line)]
 
-    def end(self) -> list[Event]:
-        events = self._read(self._lines.end())
-        if self._spread:
-            self._take(bytes(self._spread), events)
-        if self.done or self.failure:
-            return events
-        raise Truncated('the stream ended without "done": true')
+    def _rest(self) -> list[bytes]:
+        lines = [line for line in self._lines.end() if self._is_payload(line)]
+        return [*lines, bytes(self._spread)] if self._spread else lines
 
-    def _read(self, lines: list[bytes]) -> list[Event]:
-        events: list[Event] = []
-        for line in lines:
-            if self.done or self.failure:
-                break
-            if self._spread or (not self._begun and _is_opening(line)):
-                self._spread += line + b"\n"
-                if len(self._spread) > MAX_LINE:
-                    raise Garbled(f"an answer of more than {MAX_LINE} bytes")
-            elif line.strip(BLANK):
-                self._take(line, events)
-        return events
+    def _is_payload(self, line: bytes) -> bool:
+        """Whether a line is an object of its own: not blank, and no piece of a spread one."""
+        if self._spread or (not self._any and _is_opening(line)):
+            self._spread += line + b"\n"
+            if len(self._spread) > MAX_LINE:
+                raise Garbled(f"an answer of more than {MAX_LINE} bytes")
+            return False
+        self._any = self._any or bool(line.strip(BLANK))
+        return bool(line.strip(BLANK))
 
     def _take(self, payload: bytes, events: list[Event]) -> None:
-        self._begun = True
         chunk = decode(payload)
         if not isinstance(chunk, dict):
             raise Garbled(f"no object: {excerpt(payload)}")
-        if chunk.get("error"):
+        if is_error(chunk):
             self.failure = wire_error(payload, chunk)
             return
         for part in read_chunk(chunk, self._calls):
+            self.beats += 1
             self._parts.add(part)
             self._calls += isinstance(part, ToolCall)
             tell(part, events)

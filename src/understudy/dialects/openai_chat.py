@@ -14,7 +14,6 @@ from understudy.dialects.openai_chat_parts import NAME, REASONING
 from understudy.dialects.openai_chat_reader import ChatReader
 from understudy.dialects.openai_chat_response import UNNAMED
 from understudy.dialects.openai_chat_writer import ChatWriter
-from understudy.dialects.schemas import instruction
 from understudy.dialects.tool_ids import nine_letter_id
 from understudy.messages.parts import Json
 from understudy.messages.request import Request
@@ -33,7 +32,6 @@ class OpenAIChat:
     stream_usage: bool = True  # ask for usage in streams; a few vendors refuse the field
     reasoning_field: str = "reasoning_content"  # where its own reasoning goes back; "" for nowhere
     seed_field: str = "seed"  # Mistral says random_seed
-    schema_stated: bool = False  # the model may ignore a schema: say it in words as well (M5)
 
     name = NAME
 
@@ -55,8 +53,6 @@ class OpenAIChat:
                 body["stream_options"] = {**obj(body.get("stream_options")), "include_usage": True}
         else:
             body.pop("stream_options", None)  # refused without a stream
-        if self.schema_stated and request.output:
-            body["messages"] = _stated(items(body["messages"]), instruction(request.output.schema))
         return self._accented(body)
 
     def read_response(self, body: bytes) -> Response:
@@ -114,15 +110,6 @@ def wants_usage(request: Request) -> bool:
     """Did this client ask for usage in its stream?"""
     options = obj(request.extra.get("stream_options")) if request.issuer == NAME else {}
     return options.get("include_usage") is True
-
-
-def _stated(turns: list[Json], words: str) -> list[Json]:
-    """The words at the end of the system prompt; some chat templates take only one."""
-    first = obj(turns[0]) if turns else {}
-    said = first.get("content")
-    if first.get("role") in ("system", "developer") and isinstance(said, str):
-        return [{**first, "content": f"{said}\n\n{words}"}, *turns[1:]]
-    return [{"role": "system", "content": words}, *turns]
 
 
 def _flat(content: Json) -> str | None:

@@ -105,8 +105,9 @@ class Answer:
         for part in read_content(content) if content else ():
             match part:
                 case Text(text=said):
-                    self.text.append(said)
-                    events.append(TextDelta(said))
+                    if said:
+                        self.text.append(said)
+                        events.append(TextDelta(said))
                 case Reasoning(text=said):
                     self._among_parts = True
                     self._think(said, events)
@@ -114,17 +115,17 @@ class Answer:
                     self._parts.append(part)
 
     def _add_rest(self, delta: Wire) -> bool:
-        calls, legacy, audio = (delta.get(k) for k in ("tool_calls", "function_call", "audio"))
-        pictures, refusal = read_pictures(delta), text(delta.get("refusal"))
+        calls, refusal = items(delta.get("tool_calls")), text(delta.get("refusal"))
+        legacy, audio = obj(delta.get("function_call")), obj(delta.get("audio"))
+        pictures = read_pictures(delta)
         self._calls.add(calls)
-        if obj(legacy):
-            self._calls.add_legacy(obj(legacy))
-        if obj(audio):
-            self._add_audio(obj(audio))
-        if refusal:
-            self._refusal.append(refusal)
+        self._refusal.append(refusal)
         self._parts += pictures
-        return bool(calls or legacy or audio or pictures or refusal)
+        if any(legacy.values()):  # Snowflake sends its zero values
+            self._calls.add_legacy(legacy)
+        if any(audio.values()):
+            self._add_audio(audio)
+        return any((calls, refusal, pictures, *legacy.values(), *audio.values()))
 
     def _add_audio(self, audio: Wire) -> None:
         self._sound.append(read_base64(text(audio.get("data"))) or b"")

@@ -29,12 +29,11 @@ class _Slot:
         return {**self.extra, "id": self.id, "type": "function", "function": inner}
 
     def whole(self) -> bool:
-        """Are the arguments a finished object already?"""
-        said = "".join(self.arguments).rstrip()
-        if not said.endswith("}"):
+        """Did the arguments come in one piece that is complete?"""
+        if len(self.arguments) != 1:
             return False
         try:
-            decode(said.encode("utf-8", "replace"))
+            decode(self.arguments[0].encode("utf-8", "replace"))
         except Garbled:
             return False
         return True

@@ -6,7 +6,7 @@ The same reading serves histories, whole answers and, in pieces, streams. Unknow
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from understudy.dialects.blobs import to_base64
 from understudy.dialects.calls import made_up, spelled
@@ -222,7 +222,3 @@ def read_pictures(message: dict[str, Json]) -> list[Part]:
     """Painted answers, as OpenRouter sends them."""
     found = (read_part(item) for item in items(message.get("images")))
     return [part for part in found if isinstance(part, Image)]
-
-
-def texts(parts: Iterable[Part]) -> str:
-    return "".join(part.text for part in parts if isinstance(part, Text))

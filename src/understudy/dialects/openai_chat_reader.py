@@ -55,7 +55,7 @@ _decode_plain = msgspec.json.Decoder(_Chunk).decode
 def _plain_delta(data: bytes) -> _Delta | None:
     try:
         return _decode_plain(data).choices[0].delta
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 

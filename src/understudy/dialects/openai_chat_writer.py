@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from understudy.dialects.error_body import write_error
 from understudy.dialects.json_access import encode
-from understudy.dialects.openai_chat_parts import write_call
+from understudy.dialects.openai_chat_parts import REASONING, write_call
 from understudy.dialects.openai_chat_response import (
     UNNAMED,
     finish_word,
@@ -52,7 +52,7 @@ class ChatWriter:
                 return self._opening() + self._delta({"reasoning_content": said})
             case ToolCall():
                 return self._opening() + self._call(event)
-            case Response():
+            case _:
                 return self._opening() + self._ending(event)
 
     def write_error(self, status: int, message: str, kind: str) -> bytes:
@@ -85,7 +85,7 @@ class ChatWriter:
     def _rest(self, message: Wire) -> bytes:
         """What no delta said: refusals, pictures, sound, and text that came only at the end."""
         said = {"role": True, "tool_calls": True, "content": self._text}
-        said["reasoning_content"] = self._thought
+        said |= dict.fromkeys(REASONING, self._thought)
         rest: Wire = {key: value for key, value in message.items() if value and not said.get(key)}
         return self._delta(rest) if rest else b""
 

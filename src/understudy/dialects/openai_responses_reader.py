@@ -92,7 +92,7 @@ class ResponsesReader(FramedReader):
         for frame in frames:
             try:
                 event = _decode_text(frame.data)
-            except (msgspec.DecodeError, UnicodeDecodeError):
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 self._read_any(frame, events)
                 if self.done or self.failure:
                     return
@@ -128,7 +128,8 @@ class ResponsesReader(FramedReader):
             item = self._item(index)
             item.value = obj(event.get("item"))
             item.done = kind.endswith(".done")
-            self.beats += 1
+            # A message or a thought has said nothing yet; a call or a search is at work.
+            self.beats += item.value.get("type") not in ("message", "reasoning")
         elif "response" in event:
             self._snapshot = obj(event.get("response"))
 

@@ -51,7 +51,7 @@ class ResponsesWriter:
                 return opening + self._grow("reasoning", said)
             case ToolCall():
                 return opening + self._close() + self._call(event)
-            case Response():
+            case _:
                 return opening + self._ending(event)
 
     def write_error(self, status: int, message: str, kind: str) -> bytes:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from understudy.dialects.json_access import encode
 from understudy.messages.parts import Json
 
-# Constraints Anthropic's structured outputs refuse; the model is held to the shape without them.
+_Change = Callable[[dict[str, Json]], dict[str, Json]]
+_DEEPEST = 100  # levels; what lies deeper stays as it is
+
+# Where schemas lie inside a schema: under a keyword, in its list, or under names of the caller's.
+_INNER = frozenset(("items", "additionalProperties", "not", "if", "then", "else", "contains"))
+_LISTED = frozenset(("anyOf", "any_of", "allOf", "oneOf", "prefixItems"))
+_NAMED = frozenset(("properties", "$defs", "definitions", "patternProperties"))
+
+# Constraints that Anthropic's structured outputs refuse; the shape holds without them.
 _REFUSED = frozenset(
-    [
+    (
         "minimum",
         "maximum",
         "exclusiveMinimum",
@@ -19,43 +29,8 @@ _REFUSED = frozenset(
         "uniqueItems",
         "minProperties",
         "maxProperties",
-    ]
+    )
 )
-
-
-# Fields whose value maps names to schemas: the names are the caller's, not keywords.
-_NAMED = frozenset(("properties", "$defs", "definitions", "patternProperties"))
-
-
-def closed(schema: dict[str, Json]) -> dict[str, Json]:
-    """For Anthropic: objects closed to other fields, refused constraints left out."""
-    result = {k: _closed_value(k, v) for k, v in schema.items() if k not in _REFUSED}
-    if schema.get("type") == "object" or "properties" in schema:
-        result["additionalProperties"] = False
-    return result
-
-
-def _closed_value(key: str, value: Json) -> Json:
-    if isinstance(value, list):
-        return [closed(item) if isinstance(item, dict) else item for item in value]
-    if not isinstance(value, dict) or key in ("enum", "const", "default", "examples"):
-        return value
-    if key in _NAMED:
-        return {n: closed(v) if isinstance(v, dict) else v for n, v in value.items()}
-    return closed(value)
-
-
-def json_schema(schema: dict[str, Json]) -> dict[str, Json]:
-    """Google's OpenAPI flavour as JSON schema: types in small letters, no `nullable`."""
-    result = {
-        _SPELLING.get(k, k): _plain_value(k, v) for k, v in schema.items() if k != "nullable"
-    }
-    kind = result.get("type")
-    if isinstance(kind, str):
-        result["type"] = [kind.lower(), "null"] if schema.get("nullable") else kind.lower()
-    return result
-
-
 _SPELLING = {
     "any_of": "anyOf",
     "min_items": "minItems",
@@ -66,14 +41,50 @@ _SPELLING = {
 }
 
 
-def _plain_value(key: str, value: Json) -> Json:
-    if isinstance(value, list) and key in ("anyOf", "any_of", "allOf", "oneOf", "prefixItems"):
-        return [json_schema(item) if isinstance(item, dict) else item for item in value]
-    if not isinstance(value, dict):
-        return value
-    if key in _NAMED:
-        return {n: json_schema(v) if isinstance(v, dict) else v for n, v in value.items()}
-    return json_schema(value) if key in ("items", "additionalProperties", "not") else value
+def closed(schema: dict[str, Json]) -> dict[str, Json]:
+    """For Anthropic: objects closed to other fields, refused constraints left out."""
+    return _changed(schema, _close)
+
+
+def _close(schema: dict[str, Json]) -> dict[str, Json]:
+    result = {key: value for key, value in schema.items() if key not in _REFUSED}
+    if schema.get("type") == "object" or "properties" in schema:
+        result["additionalProperties"] = False
+    return result
+
+
+def json_schema(schema: dict[str, Json]) -> dict[str, Json]:
+    """Google's OpenAPI flavour as JSON schema: types in small letters, no `nullable`."""
+    return _changed(schema, _plain)
+
+
+def _plain(schema: dict[str, Json]) -> dict[str, Json]:
+    result = {_SPELLING.get(k, k): v for k, v in schema.items() if k != "nullable"}
+    kind = result.get("type")
+    if isinstance(kind, str):
+        result["type"] = [kind.lower(), "null"] if schema.get("nullable") else kind.lower()
+    return result
+
+
+def _changed(schema: dict[str, Json], change: _Change, depth: int = 0) -> dict[str, Json]:
+    """A schema and those inside it, each changed."""
+    if depth > _DEEPEST:
+        return schema
+
+    def inner(value: Json) -> Json:
+        return _changed(value, change, depth + 1) if isinstance(value, dict) else value
+
+    result: dict[str, Json] = {}
+    for key, value in schema.items():
+        if key in _INNER:
+            result[key] = inner(value)
+        elif key in _LISTED and isinstance(value, list):
+            result[key] = [inner(item) for item in value]
+        elif key in _NAMED and isinstance(value, dict):
+            result[key] = {name: inner(item) for name, item in value.items()}
+        else:
+            result[key] = value
+    return change(result)
 
 
 def instruction(schema: dict[str, Json] | None) -> str:

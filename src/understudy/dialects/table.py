@@ -17,7 +17,6 @@ DIALECTS = {
 # What a vendor's quirk means to the constructor of a dialect.
 QUIRKS = {
     ("openai", "max_tokens"): {"legacy_max_tokens": True},
-    ("openai", "schema_stated"): {"schema_stated": True},
     ("gemini", "array"): {"array": True},
 }
 

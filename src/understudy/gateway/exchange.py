@@ -19,6 +19,7 @@ from understudy.dialects.base import Dialect, Garbled, StreamWriter, WireError
 from understudy.dialects.json_access import encode
 from understudy.driver import PATIENCE, Cast, drive, guard
 from understudy.gateway.carriers import Carrier, EventCarrier, RawCarrier, Watch
+from understudy.gateway.glance import usage_of
 from understudy.gateway.http import Reply
 from understudy.gateway.refusals import Refusal, of_error
 from understudy.messages.capabilities import ANYTHING
@@ -131,12 +132,9 @@ class Exchange:
     async def _relayed(self, provider: HttpProvider, step: Try) -> bytes:
         body = await provider.relay(step.target.model, self._body(step), step.credential)
         try:
-            response = provider.dialect.read_response(body)
+            self.usage = usage_of(provider.dialect, body)
         except (WireError, Garbled) as error:
             raise provider.not_an_answer(error, stream=False) from error
-        if reason := response.blank:
-            raise ProviderError(Fault.EMPTY_CONTENT, message=reason, billing="maybe_billed")
-        self.usage = response.usage
         return body
 
     async def _translated(self, provider: Provider, step: Try) -> bytes:

@@ -20,6 +20,8 @@ from understudy.providers.trouble import TooLarge
 Sink = Callable[[bytes | None, bool], None]
 
 HIGH_WATER = 256 * 1024  # bytes nobody took yet; above it the source is asked to stop reading
+LEFTOVER = 16 * 1024  # bytes and
+LINGER = 1.0  # seconds that the end of an answer may still take once nobody reads it
 
 
 class Source(Protocol):
@@ -139,6 +141,27 @@ class Answer:
             )
         )
         source.quit()
+
+    def finish(self, seconds: float = LINGER) -> None:
+        """All that matters was read: take what little may be left, to keep the connection.
+
+        A stream is over for its reader at its last event, but for the connection only at the last
+        chunk, which may come a moment later. Closing there would cost a handshake per stream.
+        """
+        limit = self._size - self._buffered + LEFTOVER
+        self._take()
+        if self._source is None:
+            return
+        patience = asyncio.get_running_loop().call_later(seconds, self.close)
+
+        def spill(_: bytes | None, done: bool) -> None:
+            if done or self._size > limit:
+                patience.cancel()
+                self.close()  # which does nothing to what is done
+
+        spill(None, False)
+        if self._source is not None:
+            self.push(spill)
 
     # -- the way in ---------------------------------------------------------------------------
 

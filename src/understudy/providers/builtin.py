@@ -30,6 +30,6 @@ def _scheme(vendor: Vendor) -> Callable[[str, DSN], Provider]:
 
 
 def _build(name: str, vendor: Vendor, url: str, key: str) -> Provider:
-    from understudy.providers.http import HttpProvider  # noqa: PLC0415 - slow, rarely all needed
+    from understudy.providers.http import HttpProvider
 
     return HttpProvider.of_vendor(name, vendor, base_url=url, api_key=key)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import ip_address
+from urllib.parse import urlsplit
 
 from understudy.providers.dsn import DSN
 
@@ -72,17 +74,25 @@ def by_name() -> Mapping[str, Vendor]:
     return {vendor.name: vendor for vendor in VENDORS}
 
 
-LOOPBACK = ("localhost", "127.", "[::1]", "0.0.0.0")
-
-
 def base_url(vendor: Vendor, dsn: DSN) -> str:
     """`https://host[/path]`, except where the scheme itself means http.
 
-    Ollama on this machine has no TLS, so there `ollama` gives http (contract E2).
+    Servers that run on one's own machine have no TLS there, so on loopback they give http too.
     """
-    local = vendor.name == "ollama" and dsn.host.startswith(LOOPBACK)
-    scheme = "http" if vendor.insecure or local else "https"
+    at_home = vendor.base_url.startswith("http://") and on_loopback(dsn.host)
+    scheme = "http" if vendor.insecure or at_home else "https"
     return f"{scheme}://{dsn.host}"
+
+
+def on_loopback(host: str) -> bool:
+    """Is `host[:port][/path]` this very machine? By its whole name, not by how it begins."""
+    name = urlsplit(f"//{host}").hostname or ""
+    if name == "localhost":
+        return True
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return False
 
 
 def key_in(vendor: Vendor, env: Mapping[str, str]) -> str:

@@ -51,7 +51,9 @@ async def lookup(loop: asyncio.AbstractEventLoop, host: str, port: int) -> list[
     return [each for each in turns if each is not None]
 
 
-async def race(loop: asyncio.AbstractEventLoop, addresses: list[Address]) -> socket.socket:
+async def race(
+    loop: asyncio.AbstractEventLoop, addresses: list[Address], stagger: float = STAGGER
+) -> socket.socket:
     """The first connected socket; the first error when there is none."""
     if len(addresses) == 1:
         return await connect(loop, addresses[0])
@@ -62,7 +64,7 @@ async def race(loop: asyncio.AbstractEventLoop, addresses: list[Address]) -> soc
         while waiting or running:
             if waiting:
                 running.add(loop.create_task(connect(loop, waiting.pop())))
-            patience = STAGGER if waiting else None
+            patience = stagger if waiting else None
             done, _ = await asyncio.wait(
                 running, timeout=patience, return_when=asyncio.FIRST_COMPLETED
             )

@@ -6,7 +6,7 @@ words cleared of secrets, and a billing label.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -41,7 +41,7 @@ class Settings:
     vendor: str = ""  # whose habits to expect; "" means those of its name
 
 
-AUTH = {
+AUTH: dict[str, Callable[[str], dict[str, str]]] = {
     "bearer": lambda key: {"authorization": f"Bearer {key}"},
     "x-api-key": lambda key: {"x-api-key": key},
     "x-goog-api-key": lambda key: {"x-goog-api-key": key},
@@ -137,6 +137,30 @@ class HttpProvider:
     async def aclose(self) -> None:
         await self._transport.aclose()
 
+    async def open(self, model: str, body: bytes, credential: str, *, stream: bool) -> Answer:
+        """Send a body as it is; the answer's head is in hand and is no refusal."""
+        answer = await self._post(self.dialect.path(model, stream), body, credential)
+        if answer.status >= 300:
+            try:
+                raise self._refused(answer, await answer.read(), stream=stream)
+            finally:
+                answer.close()
+        return answer
+
+    async def relay(self, model: str, body: bytes, credential: str) -> bytes:
+        """A whole answer as it came. That it *is* one is for the caller to see."""
+        answer = await self.open(model, body, credential, stream=False)
+        try:
+            return await answer.read()
+        finally:
+            answer.close()
+
+    def not_an_answer(
+        self, error: WireError | Garbled | Truncated, *, stream: bool, begun: bool = False
+    ) -> ProviderError:
+        """What relayed bytes amount to that turned out to be no answer."""
+        return self._no_answer(error, stream=stream, begun=begun)
+
     async def _events(self, answer: Answer) -> AsyncGenerator[Event, None]:
         reader = self.dialect.reader()
         async for chunk in answer:
@@ -152,13 +176,15 @@ class HttpProvider:
             raise reader.failure
 
     async def _send(self, call: Call, *, stream: bool) -> Answer:
+        body = encode(self.dialect.write_request(call.request, call.model, stream))
+        return await self._post(self.dialect.path(call.model, stream), body, call.credential)
+
+    async def _post(self, path: str, body: bytes, credential: str) -> Answer:
         if self.settings.missing or self._origin is None:
             raise ProviderError(
                 Fault.AUTH, status_code=401, message=self.settings.missing, billing="not_sent"
             )
-        body = encode(self.dialect.write_request(call.request, call.model, stream))
-        path = self._prefix + self.dialect.path(call.model, stream)
-        head = self._head(path, call.credential)
+        head = self._head(self._prefix + path, credential)
         outgoing = Outgoing(self._origin, head, body)
         return await self._transport.send(outgoing, self.settings.limits)
 
@@ -206,6 +232,7 @@ class HttpProvider:
             billing="refused",
         )
         error.retry_source = verdict.source
+        error.dialect, error.body = self.dialect.name, self._clear_body(body)
         return error
 
     def _no_answer(
@@ -227,6 +254,11 @@ class HttpProvider:
         return ProviderError(
             fault, self.name, 200, after, message=self._clear(said), billing="maybe_billed"
         )
+
+    def _clear_body(self, body: bytes) -> bytes:
+        for secret in self._secrets:
+            body = body.replace(secret.encode(), b"[redacted]")
+        return body
 
     def _clear(self, said: str) -> str:
         return redact(" ".join(said.split()), self._secrets)[:SNIPPET]

@@ -157,10 +157,6 @@ class Lane:
                 return
         self._taken -= 1
 
-    def drop_idle(self) -> None:
-        while self._idle:
-            self._idle.pop().abort()
-
     def shut(self) -> asyncio.Future[None]:
         """Close everything, those at work included; the future is when all of it is closed."""
         self._gone = gone = self._loop.create_future()
@@ -203,7 +199,6 @@ class Pool:
         waiter = connection.begin(outgoing, limits)
         if waiter is None:
             # It was dead and nothing was sent, so asking again cannot be billed twice.
-            lane.drop_idle()
             connection = await lane.open(limits)
             waiter = connection.begin(outgoing, limits)
             if waiter is None:

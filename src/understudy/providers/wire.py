@@ -23,6 +23,7 @@ from understudy.providers.answer import Answer
 from understudy.providers.transport import Limits, Origin, Outgoing
 from understudy.providers.trouble import Cut, Malformed, TooLarge, trouble
 
+BULKY = 16 * 1024  # bytes; a request smaller than this fits into the buffers of an idle socket
 CLOSING = "was let go: the transport is closing"
 
 
@@ -39,6 +40,7 @@ class Connection(asyncio.Protocol):
 
     __slots__ = (
         "_answer",
+        "_bulky",
         "_done",
         "_head",
         "_home",
@@ -69,6 +71,7 @@ class Connection(asyncio.Protocol):
         self._limits = Limits()
         # The exchange; between two of them there is no answer, no head and nobody waiting.
         self._done = True
+        self._bulky = False  # a request too large to have been written in one go
         self._status = 0  # of the final answer, once its head is complete
         self._keep = False
         self._interim = 0  # 1xx heads before it
@@ -91,6 +94,7 @@ class Connection(asyncio.Protocol):
         self._status = 0
         self._waiter = waiter = self._loop.create_future()
         body = outgoing.body
+        self._bulky = len(body) > BULKY
         transport.write(b"%bcontent-length: %d\r\n\r\n%b" % (outgoing.head, len(body), body))
         if transport.is_closing():
             # The very first write failed: the peer had reset the connection, nothing went out.
@@ -231,7 +235,7 @@ class Connection(asyncio.Protocol):
         parts.clear()
         if done:
             self._answer = None
-            if self._keep:
+            if self._keep and not (self._bulky and self._is_still_writing()):
                 if self._paused:
                     self.resume()
                 self._home.free(self)
@@ -243,6 +247,10 @@ class Connection(asyncio.Protocol):
             self._fail(error, answer)
         if broken is not None and not done:
             self._fail(not_http(broken), answer)
+
+    def _is_still_writing(self) -> bool:
+        """An answer to half a request: the other half must not run into the next one."""
+        return self._transport is not None and self._transport.get_write_buffer_size() > 0
 
     def _open_answer(self, broken: Exception | None) -> Answer | None:
         """The answer, handed over, if its head is complete and somebody still wants it."""

@@ -75,13 +75,17 @@ def _fields(thing: object) -> dict[str, object]:
     """The plain attributes of an object and of its classes that are of interest."""
     found: dict[str, object] = {}
     for kind in reversed(type(thing).__mro__):
-        found.update((n, kind.__dict__[n]) for n in NAMES if n in kind.__dict__)
+        found.update((n, v) for n, v in kind.__dict__.items() if n in NAMES and _is_plain(v))
     try:
         own: dict[str, object] = vars(thing)
     except TypeError:
         own = {}
     found.update((n, own[n]) for n in NAMES if n in own)
     return found
+
+
+def _is_plain(value: object) -> bool:
+    return isinstance(value, int | str | bytes | dict | list)
 
 
 def _response(response: object) -> dict[str, object]:

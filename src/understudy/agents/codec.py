@@ -1,0 +1,115 @@
+"""JSON in and out: the one way envelopes, responses and records are read and written.
+
+Reading checks everything and says which field is wrong. Writing knows every value we define; a
+payload that is no JSON is a `TypeError`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TypeVar
+
+import msgspec
+
+from understudy.agents.envelope import VERSION, IntentEnvelope
+from understudy.agents.failure import ErrorCode, ErrorInfo
+from understudy.agents.record import Record
+from understudy.agents.response import AgentResponse
+from understudy.core.errors import UnderstudyError
+
+T = TypeVar("T")
+
+
+class Unreadable(UnderstudyError, ValueError):
+    """Bytes that are not what they should be; `field` is the path of the first wrong one."""
+
+    def __init__(self, field: str, problem: str) -> None:
+        self.field = field
+        self.problem = problem
+        super().__init__(f"{field}: {problem}" if field else problem)
+
+
+def write(value: msgspec.Struct) -> bytes:
+    """An envelope, a response, a record or a span as JSON."""
+    return msgspec.json.encode(value)
+
+
+def read_envelope(data: bytes) -> IntentEnvelope:
+    envelope = _read(data, IntentEnvelope)
+    _check_version(envelope.version)
+    return envelope
+
+
+def read_response(data: bytes) -> AgentResponse:
+    wire = _read(data, _Response)
+    _check_version(wire.version)
+    try:
+        return AgentResponse(
+            status=wire.status,
+            payload=wire.payload,
+            error=None if wire.error is None else wire.error.info(),
+            metadata=wire.metadata,
+            decision_path=wire.decision_path,
+        )
+    except ValueError as error:
+        raise Unreadable("status", str(error)) from None
+
+
+def read_record(data: bytes) -> Record:
+    return _read(data, Record)
+
+
+class _Error(msgspec.Struct):
+    """As `ErrorInfo`, but with a code that we may not know."""
+
+    code: str
+    message: str = ""
+    retryable: bool = False
+    details: dict[str, object] = msgspec.field(default_factory=dict)
+
+    def info(self) -> ErrorInfo:
+        code, details = self.code, self.details
+        if code not in ErrorCode:
+            code, details = ErrorCode.INTERNAL_AGENT_ERROR, {**details, "unknown_code": code}
+        return ErrorInfo(ErrorCode(code), self.message, self.retryable, details)
+
+
+class _Response(msgspec.Struct):
+    """As `AgentResponse`, before anybody checked that it makes sense."""
+
+    status: str
+    version: str = VERSION
+    payload: object = None
+    error: _Error | None = None
+    metadata: dict[str, object] = msgspec.field(default_factory=dict)
+    decision_path: tuple[str, ...] = ()
+
+
+_AT = re.compile(r"(?P<what>.*?)(?: - at `\$(?P<path>.*)`)?", re.DOTALL)
+_NAMED = re.compile(r"Object (?:missing required|contains unknown) field `(?P<name>.*)`")
+
+
+def _read(data: bytes, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except msgspec.ValidationError as error:
+        raise _wrong(str(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Unreadable("", f"not JSON: {error}") from None
+    except RecursionError:
+        raise Unreadable("", "nested too deeply") from None
+
+
+def _wrong(said: str) -> Unreadable:
+    """msgspec's sentence taken apart: which field, and what about it."""
+    found = _AT.fullmatch(said)
+    what, path = (found["what"], found["path"] or "") if found else (said, "")
+    steps = [path.lstrip(".")] if path else []
+    if named := _NAMED.fullmatch(what):
+        steps.append(named["name"])
+    return Unreadable(".".join(steps), what[:1].lower() + what[1:])
+
+
+def _check_version(version: str) -> None:
+    if version != VERSION:
+        raise Unreadable("version", f"{version!r} is not spoken here, only {VERSION!r}")

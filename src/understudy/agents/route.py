@@ -1,0 +1,206 @@
+"""One envelope on its way to the agents: asking one, and the four strategies of whom to ask.
+
+FALLBACK and DIRECT are walks: `core.walk` under `DETERMINISTIC`, without health and with a clock
+that stands still, so nothing but the agents' own answers can bend a path.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from inspect import isawaitable
+from types import MappingProxyType
+from typing import NamedTuple
+
+from understudy.agents.agent import Agent
+from understudy.agents.envelope import Clock, Intent, IntentEnvelope, RoutingStrategy
+from understudy.agents.failure import ErrorCode, ErrorInfo, crash, garbage
+from understudy.agents.play import Play, perform
+from understudy.agents.record import Event, EventKind
+from understudy.agents.registry import Lineup
+from understudy.agents.response import AgentResponse
+from understudy.core.errors import ChainExhausted, ProviderError
+from understudy.core.faults import Fault, Verdict
+from understudy.core.policy import DETERMINISTIC
+from understudy.core.stage import Candidate, Stage
+from understudy.core.walk import Try, walk
+
+START, END, TRIGGERED = EventKind.START, EventKind.END, EventKind.TRIGGERED
+
+_VERDICT = Verdict(Fault.UNKNOWN)
+_STAGE = Stage(DETERMINISTIC, judge=lambda error: _VERDICT, clock=lambda: 0.0)
+
+
+class Failed(ProviderError):
+    """An agent's failure on its way through the walk."""
+
+    # The walk asks for these; for an agent they are always the same, so no time is spent on them.
+    fault = Fault.UNKNOWN
+    status_code = None
+    retry_after = None
+
+    def __init__(self, target: str, response: AgentResponse) -> None:
+        assert response.error is not None
+        self.target = target
+        self.response = response
+        self.message = response.error.message
+
+
+class Refused(Exception):
+    """The router says no before anybody is asked."""
+
+    def __init__(self, code: ErrorCode, message: str, **details: object) -> None:
+        super().__init__(message)
+        self.info = ErrorInfo(code, message, False, details)
+
+
+class Outcome(NamedTuple):
+    """Whose answer counts, and why."""
+
+    agent: str
+    response: AgentResponse
+    reason: str
+
+
+BLANK = IntentEnvelope(intent=Intent(""))
+NOBODY = Lineup.of(())
+
+
+class Route:
+    """What one route knows. The log is its only memory; path, span and record are read from it."""
+
+    __slots__ = ("began", "clock", "envelope", "lineup", "log")
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.began = clock()
+        self.envelope = BLANK
+        self.lineup = NOBODY
+        self.log: list[Event] = []
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        return tuple([event.agent for event in self.log if event.kind is START])
+
+    def cut(self) -> None:
+        """Close the lines of those who were asked and never came to an end."""
+        ended = {event.agent for event in self.log if event.kind is END}
+        for name in self.path:
+            if name not in ended:
+                self.log.append(Event(len(self.log) + 1, END, name, "cancelled"))
+
+    def ask(self, agent: Agent) -> Play[AgentResponse]:
+        """One agent's answer. Whatever goes wrong in it is a failure, and an answer too."""
+        log, clock, name = self.log, self.clock, agent.name
+        envelope = self.envelope.copy()
+        log.append(Event(len(log) + 1, START, name))
+        began = clock()
+        try:
+            answer: object = agent.handle(envelope)
+            if type(answer) is not AgentResponse and isawaitable(answer):
+                answer = yield answer
+        except Exception as error:  # noqa: BLE001 - an agent's exception is an agent's failure
+            answer = AgentResponse.failure(crash(error))
+        if not isinstance(answer, AgentResponse):
+            answer = AgentResponse.failure(garbage(answer))
+        ms = (clock() - began) * 1e3
+        log.append(Event(len(log) + 1, END, name, answer.status, answer.error, "", "", ms))
+        return answer
+
+
+def fallback(route: Route) -> Play[Outcome]:
+    """One after another, until one succeeds."""
+    outcome = yield from _walked(route, route.lineup.chain)
+    return outcome
+
+
+def direct(route: Route) -> Play[Outcome]:
+    """The named one or the first, and nobody else."""
+    wanted, lineup = route.envelope.routing.target_agent, route.lineup
+    if wanted and wanted not in lineup.agents:
+        known = ", ".join(lineup.agents)
+        message = f"{wanted!r} is no agent for {route.envelope.intent}; there are: {known}"
+        raise Refused(ErrorCode.ROUTING_ERROR, message, target_agent=wanted)
+    one = lineup.agents[wanted].candidate if wanted else lineup.chain[0]
+    agent, response, _ = yield from _walked(route, (one,))
+    return Outcome(agent, response, "direct match")
+
+
+def _walked(route: Route, chain: tuple[Candidate, ...]) -> Play[Outcome]:
+    agents, log = route.lineup.agents, route.log
+    steps = walk(chain, _STAGE)
+    tried = 0
+    try:
+        step = next(steps)
+        while True:
+            assert isinstance(step, Try)
+            agent = agents[step.target.model]
+            if tried:
+                log.append(Event(len(log) + 1, TRIGGERED, name, "", None, agent.name))
+            name = agent.name
+            tried += 1
+            answer = yield from route.ask(agent)
+            if answer.error is None:
+                step = steps.send(answer)
+            else:
+                failed = Failed(step.target.key, answer)
+                step = steps.throw(failed)
+                failed.__traceback__ = None  # it would keep the walk's frames alive in a circle
+    except StopIteration as end:
+        return Outcome(name, end.value, f"fallback success at index {tried - 1}")
+    except ChainExhausted as exhausted:
+        last = exhausted.exceptions[-1]
+        assert isinstance(last, Failed)
+        return Outcome(name, last.response, f"all of {tried} failed")
+    finally:
+        steps.close()
+
+
+def broadcast(route: Route) -> Play[Outcome]:
+    """Everybody in order; the last success counts, or else the last failure."""
+    best: Outcome | None = None
+    for agent in route.lineup.agents.values():
+        answer = yield from route.ask(agent)
+        if answer.error is None:
+            best = Outcome(agent.name, answer, "broadcast last success")
+        last = Outcome(agent.name, answer, f"all of {len(route.lineup.agents)} failed")
+    return best or last
+
+
+def parallel(route: Route) -> Play[Outcome]:
+    """Everybody at once; the first success counts, or else the failure that came last."""
+    outcome = yield _raced(route)
+    assert isinstance(outcome, Outcome)
+    return outcome
+
+
+async def _raced(route: Route) -> Outcome:
+    async def ask(agent: Agent) -> Outcome:
+        return Outcome(agent.name, await perform(route.ask(agent)), "parallel first success")
+
+    tasks = [asyncio.create_task(ask(agent)) for agent in route.lineup.agents.values()]
+    running = set(tasks)
+    try:
+        while running:
+            _, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            done = [task.result() for task in tasks if task not in running]
+            for outcome in done:  # in the agents' order, should two have finished together
+                if outcome.response.error is None:
+                    return outcome
+        ended = [event.agent for event in route.log if event.kind is END]
+        last = next(outcome for outcome in done if outcome.agent == ended[-1])
+        return last._replace(reason=f"all of {len(tasks)} failed")
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+STRATEGIES: Mapping[RoutingStrategy, Callable[[Route], Play[Outcome]]] = MappingProxyType(
+    {
+        RoutingStrategy.DIRECT: direct,
+        RoutingStrategy.FALLBACK: fallback,
+        RoutingStrategy.BROADCAST: broadcast,
+        RoutingStrategy.PARALLEL: parallel,
+    }
+)

@@ -1,0 +1,187 @@
+"""A configuration file, read and checked. Every problem is reported at once, with its path.
+
+`${VAR}` in any text reads the environment that is passed in. Nothing here opens a file.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+from understudy.core.errors import UnderstudyError
+from understudy.gateway.keys import GATEWAY, HEALTH, MODEL, POLICY, PROVIDER, Key
+
+VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+TOP = ("gateway", "providers", "aliases", "policy", "health")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong, where, and what would be right."""
+
+    path: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.what}"
+
+
+class InvalidConfig(UnderstudyError, ValueError):
+    """A configuration that cannot be used; `problems` lists every reason."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("; ".join(str(problem) for problem in problems))
+        self.problems = problems
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Checked values by section, defaults filled in. Secrets are within: no repr."""
+
+    gateway: Mapping[str, object] = field(repr=False)
+    providers: Mapping[str, Mapping[str, object]] = field(repr=False)
+    aliases: Mapping[str, str]
+    policy: Mapping[str, object]
+    policies: Mapping[str, Mapping[str, object]]  # by alias
+    health: Mapping[str, object]
+
+
+def read_config(text: str, env: Mapping[str, str]) -> Config:
+    """Raises InvalidConfig with all problems."""
+    try:
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidConfig([Problem("the file", f"is not TOML: {error}")]) from None
+    reader = _Reader(env)
+    config = reader.read(raw)
+    if reader.problems:
+        raise InvalidConfig(reader.problems)
+    return config
+
+
+@dataclass(slots=True)
+class _Reader:
+    env: Mapping[str, str]
+    problems: list[Problem] = field(default_factory=list)
+
+    def read(self, raw: dict[str, object]) -> Config:
+        for name in raw:
+            if name not in TOP:
+                self.wrong(name, f"unknown section{_near(name, TOP)}")
+        gateway = self.section("gateway", raw.get("gateway", {}), GATEWAY)
+        policy, policies = self.policies(raw.get("policy", {}))
+        config = Config(
+            gateway,
+            self.providers(raw.get("providers", {})),
+            self.aliases(raw.get("aliases", {})),
+            policy,
+            policies,
+            self.section("health", raw.get("health", {}), HEALTH),
+        )
+        for name in policies:
+            if name not in config.aliases:
+                self.wrong(f"policy.{name}", f"no such alias{_near(name, config.aliases)}")
+        return config
+
+    def section(self, path: str, value: object, keys: tuple[Key, ...]) -> dict[str, object]:
+        """A table checked against its rows; defaults for what is not given."""
+        if not isinstance(value, dict):
+            self.wrong(path, f"is {_shown(value)}; a table is expected")
+            return {}
+        rows = {key.name: key for key in keys}
+        found: dict[str, object] = {}
+        for name, given in value.items():
+            where = f"{path}.{name}"
+            if name not in rows:
+                self.wrong(where, f"unknown key{_near(name, rows)}")
+                continue
+            expanded = self.expand(where, given)
+            if not rows[name].kind.fits(expanded):
+                self.wrong(where, f"is {_shown(given)}; expected {rows[name].kind.words}")
+            found[name] = expanded
+        defaults = {key.name: key.default for key in keys if key.default is not None}
+        return {**defaults, **found}
+
+    def providers(self, value: object) -> dict[str, dict[str, object]]:
+        providers = {}
+        for name, table in self.tables("providers", value):
+            path = f"providers.{name}"
+            if "/" in name or "," in name or name != name.strip() or not name:
+                self.wrong(path, "a provider's name has no slash, comma or blank")
+            found = self.section(path, table, PROVIDER)
+            models = found.get("models")
+            if isinstance(models, dict):
+                found["models"] = {
+                    model: self.section(f"{path}.models.{model}", row, MODEL)
+                    for model, row in models.items()
+                }
+            providers[name] = found
+        return providers
+
+    def aliases(self, value: object) -> dict[str, str]:
+        if not isinstance(value, dict):
+            self.wrong("aliases", f"is {_shown(value)}; a table is expected")
+            return {}
+        found = {}
+        for name, spec in value.items():
+            if isinstance(spec, str) and spec.strip():
+                found[name] = str(self.expand(f"aliases.{name}", spec))
+            else:
+                self.wrong(f"aliases.{name}", f"is {_shown(spec)}; expected a chain as text")
+        return found
+
+    def policies(self, value: object) -> tuple[dict[str, object], dict[str, dict[str, object]]]:
+        """`[policy]` for all, `[policy.ALIAS]` for one: tables within it are aliases."""
+        if not isinstance(value, dict):
+            self.wrong("policy", f"is {_shown(value)}; a table is expected")
+            return {}, {}
+        plain = {name: v for name, v in value.items() if not isinstance(v, dict)}
+        nested = {name: v for name, v in value.items() if isinstance(v, dict)}
+        given = self.section("policy", plain, POLICY)
+        own = {name: given[name] for name in plain if name in given}
+        return own, {
+            alias: {n: v for n, v in self.section(f"policy.{alias}", t, POLICY).items() if n in t}
+            for alias, t in nested.items()
+        }
+
+    def tables(self, path: str, value: object) -> Iterator[tuple[str, object]]:
+        if isinstance(value, dict):
+            yield from value.items()
+        else:
+            self.wrong(path, f"is {_shown(value)}; a table is expected")
+
+    def expand(self, path: str, value: object) -> object:
+        """`${VAR}` replaced, in texts, lists and tables of texts."""
+        if isinstance(value, str):
+            return VARIABLE.sub(lambda match: self._variable(path, match[1]), value)
+        if isinstance(value, list):
+            return [self.expand(f"{path}[{n}]", item) for n, item in enumerate(value)]
+        if isinstance(value, dict) and all(isinstance(v, str) for v in value.values()):
+            return {name: self.expand(f"{path}.{name}", item) for name, item in value.items()}
+        return value
+
+    def _variable(self, path: str, name: str) -> str:
+        if name not in self.env:
+            self.wrong(path, f"the variable {name} is not set")
+        return self.env.get(name, "")
+
+    def wrong(self, path: str, what: str) -> None:
+        self.problems.append(Problem(path, what))
+
+
+def _near(name: str, known: object) -> str:
+    names = sorted(known)  # type: ignore[call-overload]
+    near = get_close_matches(name, names, n=1)
+    if near:
+        return f"; did you mean {near[0]!r}?"
+    return f"; known: {', '.join(names)}" if names else ""
+
+
+def _shown(value: object) -> str:
+    """A value in an error. Texts may be secrets and are not quoted."""
+    if isinstance(value, str):
+        return "a text" if value else "an empty text"
+    return repr(value)[:60]

@@ -1,0 +1,114 @@
+"""Is a relayed body an answer? The common shapes are seen at a glance; the rest is read in full.
+
+A glance never says no: whatever it does not recognise goes to the dialect, which knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from understudy.core.errors import ProviderError
+from understudy.core.faults import Fault
+from understudy.dialects.base import Dialect
+from understudy.messages.response import Usage
+
+
+class _Details(msgspec.Struct):
+    cached_tokens: int | None = 0
+    reasoning_tokens: int | None = 0
+
+
+class _ChatUsage(msgspec.Struct):
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    prompt_tokens_details: _Details | None = None
+    completion_tokens_details: _Details | None = None
+
+
+class _Message(msgspec.Struct):
+    content: str | None = None
+    tool_calls: list[msgspec.Raw] | None = None
+
+
+class _Choice(msgspec.Struct):
+    message: _Message
+
+
+class _Chat(msgspec.Struct):
+    choices: list[_Choice]
+    usage: _ChatUsage | None = None
+    error: msgspec.Raw | None = None
+
+
+class _Block(msgspec.Struct):
+    type: str
+    text: str = ""
+
+
+class _MessageUsage(msgspec.Struct):
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_input_tokens: int | None = 0
+    cache_creation_input_tokens: int | None = 0
+
+
+class _Messages(msgspec.Struct):
+    content: list[_Block]
+    usage: _MessageUsage
+    error: msgspec.Raw | None = None
+
+
+_CHAT = msgspec.json.Decoder(_Chat)
+_MESSAGES = msgspec.json.Decoder(_Messages)
+
+
+def _chat(body: bytes) -> Usage | None:
+    seen = _CHAT.decode(body)
+    message, usage = seen.choices[0].message, seen.usage
+    said = message.content is not None and not message.content.isspace() and message.content != ""
+    if seen.error is not None or usage is None or not (said or message.tool_calls):
+        return None
+    cached = usage.prompt_tokens_details
+    thought = usage.completion_tokens_details
+    return Usage(
+        usage.prompt_tokens,
+        usage.completion_tokens,
+        cache_read=(cached.cached_tokens or 0) if cached else 0,
+        reasoning=(thought.reasoning_tokens or 0) if thought else 0,
+    )
+
+
+def _messages(body: bytes) -> Usage | None:
+    seen = _MESSAGES.decode(body)
+    said = any(b.type == "tool_use" or b.text.strip() for b in seen.content)
+    if seen.error is not None or not said:
+        return None
+    usage = seen.usage
+    return Usage(
+        usage.input_tokens,
+        usage.output_tokens,
+        usage.cache_read_input_tokens or 0,
+        usage.cache_creation_input_tokens or 0,
+        cache_apart=True,
+    )
+
+
+GLANCES: dict[str, Callable[[bytes], Usage | None]] = {"openai": _chat, "anthropic": _messages}
+
+
+def usage_of(dialect: Dialect, body: bytes) -> Usage | None:
+    """The usage of an answer; raises `WireError`, `Garbled` or `empty_content` if it is none."""
+    glance = GLANCES.get(dialect.name)
+    if glance is not None:
+        try:
+            usage = glance(body)
+        except (msgspec.DecodeError, IndexError, RecursionError):
+            usage = None
+        if usage is not None:
+            return usage
+    response = dialect.read_response(body)
+    if reason := response.blank:
+        raise ProviderError(Fault.EMPTY_CONTENT, message=reason, billing="maybe_billed")
+    return response.usage

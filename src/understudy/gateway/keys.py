@@ -1,0 +1,145 @@
+"""Every configuration key: where it stands, what it takes, what it means. The reference is made
+from this table, and so are the errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from understudy.core.policy import POLICIES
+from understudy.dialects.table import DIALECTS
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a value must be: a test, and the words for it."""
+
+    words: str
+    fits: Callable[[object], bool]
+
+
+def _number(least: float, words: str) -> Kind:
+    def fits(value: object) -> bool:
+        ok = isinstance(value, int | float) and not isinstance(value, bool)
+        return ok and math.isfinite(value) and value >= least  # type: ignore[arg-type,operator]
+
+    return Kind(words, fits)
+
+
+def _whole(least: int, words: str) -> Kind:
+    return Kind(
+        words,
+        lambda v: isinstance(v, int) and not isinstance(v, bool) and v >= least,
+    )
+
+
+def _one_of(*names: str) -> Kind:
+    return Kind(f"one of {', '.join(names)}", lambda v: v in names)
+
+
+def _texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _table_of_texts(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(item, str) for item in value.values())
+
+
+TEXT = Kind("a text", lambda v: isinstance(v, str) and v != "")
+TEXTS = Kind("a list of texts", _texts)
+FLAG = Kind("true or false", lambda v: isinstance(v, bool))
+SECONDS = _number(0.001, "seconds above 0")
+WAIT = _number(0, "seconds, 0 or more")
+BYTES = _whole(1024, "bytes, 1024 or more")
+PORT = Kind("a port, 0 to 65535", lambda v: _whole(0, "").fits(v) and int(str(v)) <= 65535)
+HEADERS = Kind("a table of texts", _table_of_texts)
+MODELS = Kind("a table of tables", lambda v: isinstance(v, dict))
+COUNT = _whole(1, "a whole number, 1 or more")
+RETRIES = _whole(0, "a whole number, 0 or more")
+URL = Kind(
+    "a URL starting with http:// or https://",
+    lambda v: isinstance(v, str) and v.startswith(("http://", "https://")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One row."""
+
+    name: str
+    kind: Kind
+    means: str
+    default: object = None
+
+
+# fmt: off
+GATEWAY = (
+    Key("host", TEXT, "address to listen on; other than loopback only with keys", "127.0.0.1"),
+    Key("port", PORT, "port to listen on; 0 lets the system choose", 8080),
+    Key("keys", TEXTS, "client keys; without any, only loopback may be listened on", []),
+    Key("admin_key", TEXT, "for /understudy/api, sent as Bearer; without one, loopback only"),
+    Key("policy", _one_of("availability", "fail_fast"), "which table decides", "availability"),
+    Key("timeout", SECONDS, "a whole request: all attempts, streaming included", 600),
+    Key("allow_specs", FLAG, "may a client send a whole spec as the model, or only aliases", True),
+    Key("max_body", BYTES, "largest request body", 32 * 1024 * 1024),
+    Key("max_connections", COUNT, "open client connections", 10_000),
+    Key("read_timeout", SECONDS, "a request must have arrived by then", 30),
+    Key("drain_timeout", WAIT, "what running requests get when the gateway stops", 30),
+    Key("access_log", FLAG, "one line for every request, not only for failovers", True),
+    Key("max_concurrent", COUNT, "requests at once for one client key"),
+    Key("rate", _number(0.001, "requests a second, above 0"), "requests a second for one client key"),
+)
+PROVIDER = (
+    Key("dialect", _one_of(*DIALECTS), "what it speaks; that of its vendor if there is one"),
+    Key("vendor", TEXT, "a row of the catalogue, if the provider's own name is none"),
+    Key("base_url", URL, "where it is"),
+    Key("api_key", TEXT, "its key"),
+    Key("api_keys", TEXTS, "several keys, in order of preference"),
+    Key("auth", _one_of("bearer", "x-api-key", "x-goog-api-key", "api-key", "none"), "how the key is sent"),
+    Key("headers", HEADERS, "sent with every request"),
+    Key("connect_timeout", SECONDS, "lookup, connection and TLS", 5),
+    Key("first_byte_timeout", WAIT, "streams: connect, headers and the wait for first content", 15),
+    Key("idle_timeout", WAIT, "streams: silence after first content", 60),
+    Key("response_timeout", WAIT, "plain requests: the whole answer", 120),
+    Key("max_reply", BYTES, "largest answer, unpacked", 64 * 1024 * 1024),
+    Key("models", MODELS, "what single models can take: context_window, max_images, tools, …"),
+)
+POLICY = (
+    Key("transient_retries", RETRIES, "immediate retries on the same target", 1),
+    Key("advance_on_permanent", FLAG, "advance where auth, permanent, context_length would stop", False),
+    Key("max_delay", SECONDS, "the longest provider's delay that is honoured", 300),
+    Key("degrade_seconds", SECONDS, "how long a refused credential sits out", 300),
+    Key("session_seconds", SECONDS, "how long a credential without credits sits out", 1800),
+    Key("max_wait", WAIT, "wait so long for a benched target if all are benched", 2),
+    Key("budget_ratio", WAIT, "retries allowed per request, over all requests", 0.2),
+    Key("budget_rate", WAIT, "retries allowed per second in any case", 10),
+)
+HEALTH = (
+    Key("threshold", COUNT, "consecutive failed attempts that bench a target", 2),
+    Key("base", SECONDS, "seconds of the first bench", 5),
+    Key("factor", _number(1.001, "a number above 1"), "growth of each further bench", 2),
+    Key("cap", SECONDS, "seconds of the longest bench", 300),
+    Key("probe", FLAG, "after a bench admit one attempt at a time", True),
+)
+MODEL = (
+    Key("context_window", COUNT, "tokens"),
+    Key("max_output", COUNT, "tokens"),
+    Key("max_images", RETRIES, "images in one request; 0 means none"),
+    Key("max_image_bytes", COUNT, "bytes of one image"),
+    Key("max_image_pixels", COUNT, "the longer side of an image"),
+    Key("image_types", TEXTS, "MIME types it takes"),
+    Key("tools", FLAG, "takes tools"),
+    Key("structured", FLAG, "obeys a JSON schema"),
+)
+# fmt: on
+
+SECTIONS = {
+    "gateway": GATEWAY,
+    "providers.NAME": PROVIDER,
+    "providers.NAME.models.MODEL": MODEL,
+    "policy": POLICY,
+    "policy.ALIAS": POLICY,
+    "health": HEALTH,
+}
+assert set(POLICIES) >= {"availability", "fail_fast"}

@@ -1,0 +1,1 @@
+"""Readers of attempts and records: log lines, metrics, traces. They decide nothing."""

@@ -1,0 +1,71 @@
+"""An answer as a value of the caller's own type. Asks once; what cannot be read is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol, TypeVar
+
+from understudy.core.errors import UnderstudyError
+from understudy.messages.request import Message, Request
+from understudy.messages.response import Response
+from understudy.messages.schema import decode, schema_of
+from understudy.messages.shapes import name_of
+
+T = TypeVar("T")
+
+SNIPPET = 200  # characters of the answer that an error shows
+
+
+class Generates(Protocol):
+    """The one thing needed of a model."""
+
+    async def generate(
+        self,
+        prompt: str | Request | Iterable[Message],
+        *,
+        timeout: float | None = None,
+        **options: object,
+    ) -> Response: ...
+
+
+class StructuredError(UnderstudyError):
+    """An answer came and is not of the type asked for. Names who served and shows what came."""
+
+    def __init__(self, kind: str, reply: Response, why: str) -> None:
+        self.model = reply.model
+        self.reply = reply
+        said = reply.text or reply.refusal
+        shown = f"; it said {said[:SNIPPET]!r}" if said else ""
+        super().__init__(f"{reply.model or 'the model'} gave no {kind}: {why}{shown}")
+
+
+async def generate_as(
+    model: Generates,
+    kind: type[T],
+    prompt: str | Request | Iterable[Message],
+    *,
+    timeout: float | None = None,
+    **options: object,
+) -> T:
+    """A `kind` (dataclass, msgspec Struct, pydantic model) from the first target that can."""
+    schema = schema_of(kind)
+    reply = await model.generate(prompt, timeout=timeout, output=schema, **options)
+    if reason := _missing(reply):
+        raise StructuredError(name_of(kind), reply, reason)
+    try:
+        return decode(kind, reply.text)
+    except ValueError as error:
+        why = " ".join(str(error).split())[:SNIPPET]
+        if reply.finish_reason == "length":
+            why = f"the answer was cut off ({why})"
+        raise StructuredError(name_of(kind), reply, why) from error
+
+
+def _missing(reply: Response) -> str:
+    if reply.refusal:
+        return "it refused"
+    if reply.text.strip():
+        return ""
+    if reply.tool_calls:
+        return f"it called the tool {reply.tool_calls[0].name!r} instead"
+    return f"the answer is empty (finish reason {reply.finish_reason!r})"

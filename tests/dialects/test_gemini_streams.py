@@ -1,0 +1,183 @@
+"""generateContent streams: events, arrays, plain answers; finished, failed and cut off."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies_more import values
+from wire_rig import encoded, final, heard
+
+from understudy.dialects.base import Dialect, Garbled, Truncated
+from understudy.dialects.gemini import Gemini
+from understudy.dialects.json_values import Values
+from understudy.messages.parts import Reasoning, Text, ToolCall
+from understudy.messages.response import ReasoningDelta, Response, TextDelta, Usage
+
+DIALECT: Dialect = Gemini()
+
+
+def chunk(*parts: dict[str, Any], finish: object = None, **more: Any) -> dict[str, Any]:
+    candidate: dict[str, Any] = {"content": {"parts": [*parts], "role": "model"}, "index": 0}
+    if finish is not None:
+        candidate["finishReason"] = finish
+    return {"candidates": [candidate], "modelVersion": "g", "responseId": "r", **more}
+
+
+def sse(*chunks: object, end: bytes = b"\r\n\r\n") -> bytes:
+    return b"".join(b"data: " + encoded(it) + end for it in chunks)
+
+
+def test_counts_on_every_chunk_are_totals() -> None:
+    body = sse(
+        chunk({"text": "a"}, usageMetadata={"promptTokenCount": 5, "candidatesTokenCount": 1}),
+        chunk({"text": "b"}, usageMetadata={"promptTokenCount": 5, "candidatesTokenCount": 2}),
+        chunk(finish="STOP"),
+        {"usageMetadata": {"promptTokenCount": 5, "candidatesTokenCount": 3}},
+    )
+    response = final(DIALECT, body)
+    assert response.usage == Usage(5, 3, reasoning_apart=True)
+    assert (response.text, response.model, response.id) == ("ab", "g", "r")
+
+
+def test_thinking_is_gathered_until_its_signature() -> None:
+    events, _ = heard(
+        DIALECT,
+        sse(
+            chunk({"text": "h", "thought": True}),
+            chunk({"text": "m", "thought": True, "thoughtSignature": "s"}),
+            chunk({"text": "more", "thought": True}),
+            chunk({"text": "a"}),
+            chunk({"text": "b"}),
+            chunk({"text": "", "thoughtSignature": "t"}, finish="STOP"),
+        ),
+    )
+    told = [
+        ReasoningDelta("h"),
+        ReasoningDelta("m"),
+        ReasoningDelta("more"),
+        TextDelta("a"),
+        TextDelta("b"),
+    ]
+    assert events[:-1] == told
+    last = events[-1]
+    assert isinstance(last, Response)
+    assert last.parts == (
+        Reasoning("hm", "gemini", "s"),
+        Reasoning("more", "gemini"),
+        Text("ab"),
+        Reasoning("", "gemini", "t"),
+    )
+
+
+def test_equal_calls_in_different_chunks_have_different_ids() -> None:
+    call = {"functionCall": {"name": "roll", "args": {}}}
+    events, _ = heard(DIALECT, sse(chunk(call), chunk(call), chunk(finish=1)))
+    calls = [event for event in events if isinstance(event, ToolCall)]
+    assert len({c.id for c in calls}) == 2
+    last = events[-1]
+    assert isinstance(last, Response)
+    assert (last.tool_calls, last.finish_reason) == (tuple(calls), "tool_calls")
+
+
+@pytest.mark.parametrize("array", [False, True])
+def test_a_stream_without_a_finish_was_cut_off(array: bool) -> None:
+    chunks = [chunk({"text": "a"}), chunk({"text": "b"})]
+    body = encoded(chunks) if array else sse(*chunks)
+    with pytest.raises(Truncated):
+        heard(DIALECT, body)
+    with pytest.raises(Truncated):
+        heard(DIALECT, body[:-9] if array else b"")
+
+
+def test_a_stream_may_end_without_the_last_blank_line_or_bracket() -> None:
+    chunks = [chunk({"text": "a"}), chunk({"text": "b"}, finish="STOP")]
+    assert final(DIALECT, sse(*chunks, end=b"\n\n")[:-2]).text == "ab"
+    assert final(DIALECT, encoded(chunks)[:-1]).text == "ab"
+
+
+def test_a_blocked_prompt_ends_the_stream() -> None:
+    response = final(DIALECT, sse({"promptFeedback": {"blockReason": "SAFETY"}}))
+    assert (response.finish_reason, response.finish_raw) == ("content_filter", "block:SAFETY")
+
+
+def test_an_unspecified_finish_is_no_finish() -> None:
+    with pytest.raises(Truncated):
+        heard(DIALECT, sse(chunk({"text": "a"}, finish="FINISH_REASON_UNSPECIFIED")))
+
+
+def test_a_plain_object_is_a_whole_answer() -> None:
+    assert final(DIALECT, encoded(chunk({"text": "a"}, finish="STOP"))).text == "a"
+    assert final(DIALECT, encoded({"candidates": []})).finish_reason == "other"
+
+
+ERROR = {"error": {"code": 429, "message": "quota", "status": "RESOURCE_EXHAUSTED"}}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        sse(chunk({"text": "a"}), ERROR, chunk({"text": "b"}, finish="STOP")),
+        sse(chunk({"text": "a"})) + encoded(ERROR) + b"\n\n",
+        encoded([chunk({"text": "a"}), ERROR]),
+        sse(chunk({"text": "a"}), [ERROR]),
+    ],
+)
+def test_an_error_keeps_what_came_before_it(body: bytes) -> None:
+    events, reader = heard(DIALECT, body)
+    assert (events, reader.done) == ([TextDelta("a")], False)
+    assert reader.failure is not None
+    assert reader.failure.status == 429
+    assert DIALECT.read_error(reader.failure.body) == "quota"
+
+
+@pytest.mark.parametrize("body", [encoded(ERROR), encoded([ERROR]), b"  \n" + encoded([ERROR])])
+def test_an_error_instead_of_a_stream_is_a_failure(body: bytes) -> None:
+    events, reader = heard(DIALECT, body)
+    assert events == []
+    assert reader.failure is not None
+
+
+@pytest.mark.parametrize(
+    "body", [b"<html>oops</html>", b"data: {\n\n", b"upstream error", b"[1, 2]"]
+)
+def test_something_else_entirely_is_garbled(body: bytes) -> None:
+    with pytest.raises(Garbled):
+        heard(DIALECT, body)
+
+
+def test_another_dialects_terminator_is_passed_over() -> None:
+    assert (
+        final(DIALECT, sse(chunk({"text": "a"}, finish="STOP")) + b"data: [DONE]\n\n").text == "a"
+    )
+
+
+def test_an_error_in_a_written_stream_is_no_end() -> None:
+    for dialect in (Gemini(), Gemini(array=True)):
+        writer = dialect.writer("m")
+        body = writer.write_event(TextDelta("a")) + writer.write_error(503, "gone", "transient")
+        events, reader = heard(DIALECT, body)
+        assert (events, reader.done) == ([TextDelta("a")], False)
+        assert reader.failure is not None
+
+
+@given(
+    st.lists(st.dictionaries(st.text(max_size=3), values, max_size=3)),
+    st.integers(1, 9),
+    st.data(),
+)
+def test_objects_of_an_array_come_whole_whatever_the_slicing(
+    objects: list[dict[str, Any]], size: int, data: st.DataObject
+) -> None:
+    body = encoded(objects) if data.draw(st.booleans()) else b"\n".join(map(encoded, objects))
+    splitter = Values()
+    found = [v for at in range(0, len(body), size) for v in splitter.feed(body[at : at + size])]
+    splitter.end()
+    assert found == [encoded(it) for it in objects]
+
+
+def test_a_value_larger_than_the_limit_is_refused() -> None:
+    with pytest.raises(Garbled, match="more than 20 bytes"):
+        Values(limit=20).feed(b'[{"text": "' + b"a" * 30)
