@@ -107,7 +107,13 @@ ROWS = [
         ["p/a=unsupported", "p/b=ok"],
         False,
     ),
-    ("foreign error", RuntimeError("x"), FAIL_FAST, ["p/a=unknown", "p/a=unknown", "p/b=ok"], True),
+    (
+        "foreign error",
+        RuntimeError("x"),
+        FAIL_FAST,
+        ["p/a=unknown", "p/a=unknown", "p/b=ok"],
+        True,
+    ),
     ("refused", ConnectionRefusedError(), FAIL_FAST, TRANSIENT_TWICE, True),
 ]
 

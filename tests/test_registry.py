@@ -207,7 +207,10 @@ def test_malformed_variables_harm_nobody_until_their_name_is_used() -> None:
 def test_load_env_returns_every_problem_and_loads_the_rest() -> None:
     reg = registry()
     problems = reg.load_env({"LLM_B": "x", "LLM_A": "s://", "LLM_C": "foreman://t@h", "PATH": "/"})
-    assert [str(p).split(":")[0] for p in problems] == ["invalid DSN in LLM_A", "invalid DSN in LLM_B"]
+    assert [str(p).split(":")[0] for p in problems] == [
+        "invalid DSN in LLM_A",
+        "invalid DSN in LLM_B",
+    ]
     assert "c" in reg.providers
 
 
@@ -252,7 +255,9 @@ def test_every_vendor_exists_without_credentials(vendor: str) -> None:
         ("ollama-cloud", "OLLAMA_API_KEY"),
     ],
 )
-def test_a_call_without_a_key_fails_as_auth_naming_the_variable(vendor: str, variable: str) -> None:
+def test_a_call_without_a_key_fails_as_auth_naming_the_variable(
+    vendor: str, variable: str
+) -> None:
     with pytest.raises(ProviderError) as caught:
         run(Registry(env={}).parse(f"{vendor}/x").generate("hi"))
     assert (str(caught.value.fault), caught.value.status_code) == ("auth", 401)
@@ -265,7 +270,9 @@ def test_a_provider_without_an_address_says_which_variable_to_set() -> None:
 
 
 def test_a_token_never_shows() -> None:
-    reg = registry(LLM_M5="foreman://s3cr3t-token-value@h", OPENAI_API_KEY="sk-planted-0123456789abcdef")
+    reg = registry(
+        LLM_M5="foreman://s3cr3t-token-value@h", OPENAI_API_KEY="sk-planted-0123456789abcdef"
+    )
     reg.parse("m5/x, openai/x")
     shown = repr(reg.providers) + repr(read_dsn("s://s3cr3t-token-value@h", "LLM_X")) + repr(reg)
     assert "s3cr3t" not in shown

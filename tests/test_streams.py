@@ -8,7 +8,16 @@ from dataclasses import replace
 import pytest
 
 from tests.rig import Play, run
-from understudy import FAIL_FAST, Fault, ProviderError, ReasoningDelta, Response, TextDelta, ToolCall
+from understudy import (
+    FAIL_FAST,
+    Fault,
+    ProviderError,
+    ReasoningDelta,
+    Response,
+    TextDelta,
+    ToolCall,
+)
+from understudy.messages.response import BEAT
 from understudy.testing import HANG, Chunks, Pause
 
 BROKEN = ConnectionResetError("reset by peer")
@@ -246,3 +255,18 @@ def test_a_blocking_call_raises_what_the_async_one_would() -> None:
     with pytest.raises(ProviderError, match="permanent"):
         play.registry.parse("p/a").generate_sync("hi")
     play.registry.close()
+
+
+def test_pieces_of_a_tool_call_are_a_sign_of_life_and_never_seen() -> None:
+    call = ToolCall("1", "write", '{"text":"long"}')
+    pieces = [piece for _ in range(20) for piece in (Pause(50), BEAT)]
+    play = Play().script(a=[Chunks(BEAT, *pieces, call)])
+
+    async def scene() -> list[object]:
+        async with play.registry.parse("p/a").stream("hi") as events:
+            return [event async for event in events]
+
+    first, last = run(scene())
+    assert first == call
+    assert isinstance(last, Response)
+    assert play.clock() == 1000

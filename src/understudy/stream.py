@@ -21,13 +21,13 @@ from understudy.core.target import Attempt
 from understudy.core.walk import COMMITTED, Step, Try, Wait, walk
 from understudy.driver import Cast, drive, from_below, guard
 from understudy.messages.request import Request
-from understudy.messages.response import Event, ReasoningDelta, Response, TextDelta
+from understudy.messages.response import Beat, Event, ReasoningDelta, Response, TextDelta
 from understudy.portal import Portal
 from understudy.providers.base import Patience
 from understudy.timers import sleep
 
 
-def is_content(event: Event) -> bool:
+def is_content(event: Event | Beat) -> bool:
     """Does this commit us to the target? Blank text does not: it may be all there is."""
     if isinstance(event, TextDelta):
         return not event.text.isspace() and event.text != ""
@@ -44,7 +44,7 @@ class Stream:
         self._cast = cast
         self._request = request
         self._steps = walk(cast.chain, cast.stage, deadline=deadline, observe=self._note)
-        self._source: AsyncGenerator[Event, None] | None = None
+        self._source: AsyncGenerator[Event | Beat, None] | None = None
         self._held: deque[Event] = deque()
         self._try: Try | None = None
         self._patience = Patience()
@@ -105,6 +105,8 @@ class Stream:
         self._held.clear()
         while True:
             event = await self._next()
+            if isinstance(event, Beat):
+                return
             self._held.append(event)
             if isinstance(event, Response):
                 if reason := event.blank:
@@ -115,10 +117,13 @@ class Stream:
 
     async def _pull(self) -> Event:
         assert self._try is not None
-        with guard(self._cast.stage.clock, self._try, self._patience.idle, "mid_stream"):
-            return await self._next()
+        while True:
+            with guard(self._cast.stage.clock, self._try, self._patience.idle, "mid_stream"):
+                event = await self._next()
+            if not isinstance(event, Beat):
+                return event
 
-    async def _next(self) -> Event:
+    async def _next(self) -> Event | Beat:
         assert self._source is not None
         try:
             return await anext(self._source)

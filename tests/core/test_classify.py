@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import socket
 import ssl
 from asyncio import CancelledError, IncompleteReadError
@@ -254,6 +255,13 @@ def test_a_delay_is_found_on_an_sdk_error() -> None:
     assert (verdict.retry_after, verdict.source) == (7.0, "header")
 
 
+def test_a_response_without_a_dict_of_attributes_is_no_obstacle() -> None:
+    class Slotted:
+        __slots__ = ("status_code",)
+
+    assert fault(error=SdkError(response=Slotted(), status=503)) is Fault.TRANSIENT
+
+
 def test_what_the_caller_knows_beats_what_the_exception_says() -> None:
     assert fault(error=SdkError(status_code=401), status=503) is Fault.TRANSIENT
 
@@ -317,6 +325,41 @@ def test_a_router_that_sends_5xx_is_believed_over_what_it_quotes() -> None:
 def test_errors_inside_messages_are_unwrapped(message: str) -> None:
     assert fault(status=400, body={"error": {"message": message}}) is Fault.CONTEXT_LENGTH
     assert fault(status=400, body=message) is Fault.CONTEXT_LENGTH
+
+
+FRAME = b'\0\0:exception-type\x07\0\x13throttlingException\r{"message":"slower"}'
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "expected"),
+    [
+        (None, "<html><head><title>502 Bad Gateway</title></head></html>", Fault.TRANSIENT),
+        (None, "<urlopen error [Errno -2] Name or service not known>", Fault.TRANSIENT),
+        (200, "<html><body>Sign in</body></html>", Fault.UNKNOWN),
+        (200, FRAME, Fault.RATE_LIMIT),
+        (200, {"throttlingException": {"message": "slower"}}, Fault.RATE_LIMIT),
+        (400, {"name": "ThrottlingException", "$fault": "client"}, Fault.RATE_LIMIT),
+        (400, {"metadata": {"raw": {"data": '{"code":"invalid_api_key"}'}}}, Fault.AUTH),
+        (400, {"code": "Client specified an invalid argument", "error": "x"}, Fault.PERMANENT),
+        (403, {"code": "Out of credits, sorry", "error": "x"}, Fault.OUT_OF_CREDITS),
+        (400, {"code": {"error": {"code": "invalid_api_key"}}, "type": True}, Fault.AUTH),
+        (429, {"error": {"details": [{"metadata": {"quota_limit_value": "0"}}]}},
+         Fault.OUT_OF_CREDITS),
+        (400, {"error": {"message": "[1113][Insufficient funds]"}}, Fault.OUT_OF_CREDITS),
+        (400, '"Api key is invalid"', Fault.AUTH),
+    ],
+)  # fmt: skip
+def test_shapes_in_which_an_error_arrives(
+    status: int | None, body: object, expected: Fault
+) -> None:
+    assert fault(status=status, body=body) is expected
+
+
+def test_an_error_buried_too_deep_is_not_dug_up() -> None:
+    body: dict[str, object] = {"code": "invalid_api_key"}
+    for _ in range(50):
+        body = {"error": body}
+    assert fault(status=400, body=body) is Fault.PERMANENT
 
 
 # --- streams (errors.md 5) ---
@@ -464,6 +507,9 @@ def test_any_evidence_gives_a_fault(
         b"[" * 60_000,
         b"9" * 200_000,
         b'{"error":{"code":' + b"9" * 9_000 + b"}}",
+        b'{"error":{"code":' + b"9" * 4_000 + b',"retry_after":' + b"9" * 4_000 + b"}}",
+        {"error": {"code": 10**5_000, "retry_after": 10**5_000, 10**5_000: "x"}},
+        {"error": {"code": "9" * 5_000, "retry_after": math.inf, "status": math.nan}},
         b'"' * 200_000,
         b"\xff\x00" * 50_000,
         b"data:\n" * 50_000,
@@ -472,7 +518,7 @@ def test_any_evidence_gives_a_fault(
         b"\x00" * 100,
         {"error": {"message": "x" * 1_000_000}},
     ],
-    ids=lambda body: str(body)[:12],
+    ids=lambda body: str(body)[:12] if isinstance(body, str | bytes) else type(body).__name__,
 )
 @pytest.mark.parametrize("status", [None, 200, 400, 500])
 def test_hostile_bodies_are_read_to_the_end(body: object, status: int | None) -> None:

@@ -164,7 +164,8 @@ def test_prose_that_is_no_promise(said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["0", "-1", "", "soon", "nan", "inf", "-inf", "1e400", "9" * 400]
+    "value",
+    ["0", "-1", "", "soon", "nan", "inf", "99 Foo 2026 07:28:00", "-inf", "1e400", "9" * 400],
 )
 @pytest.mark.parametrize("name", ["retry-after", "retry-after-ms", "ratelimit-reset"])
 def test_sentinels_and_nonsense_are_no_delay(name: str, value: str) -> None:

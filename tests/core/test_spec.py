@@ -122,13 +122,19 @@ NAMES = st.sampled_from("abcde")
 BODIES = st.lists(st.one_of(NAMES, st.sampled_from(["p/1", "p/2", "q/1", "p/3"])), max_size=4)
 
 
-def oracle(spec: list[str], aliases: dict[str, list[str]], path: tuple[str, ...] = ()) -> list[str]:
+def oracle(
+    spec: list[str], aliases: dict[str, list[str]], path: tuple[str, ...] = ()
+) -> list[str]:
     """The grammar told naively: expand everything, then drop duplicates."""
     flat: list[str] = []
     for element in spec:
         if element in path:
             raise AliasCycle
-        flat += oracle(aliases[element], aliases, (*path, element)) if element in aliases else [element]
+        flat += (
+            oracle(aliases[element], aliases, (*path, element))
+            if element in aliases
+            else [element]
+        )
     return list(dict.fromkeys(flat))
 
 

@@ -6,6 +6,7 @@ import io
 import random
 
 from PIL import Image as pillow
+from PIL.ImageFile import ImageFile
 
 from understudy.messages.parts import Image
 
@@ -43,7 +44,7 @@ def written(image: pillow.Image, kind: str, **options: object) -> bytes:
     return out.getvalue()
 
 
-def seen(image: Image) -> pillow.Image:
+def seen(image: Image) -> ImageFile:
     """The picture a target would see."""
     opened = pillow.open(io.BytesIO(image.data))
     opened.load()

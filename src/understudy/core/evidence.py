@@ -252,7 +252,7 @@ class _Found:
             if "object" in node and place == "":
                 place = "flat"
             for key, value in islice(node.items(), 64):
-                self.entry(plain(str(key)[:60]), value, depth, place)
+                self.entry(plain(key[:60]) if isinstance(key, str) else "", value, depth, place)
 
     def entry(self, key: str, value: object, depth: int, place: str) -> None:
         """One field of an error object, by its name."""
@@ -287,10 +287,10 @@ class _Found:
 
     def code(self, value: object, depth: int, place: str) -> None:
         """A machine word, an HTTP status, or a vendor's own number."""
-        if isinstance(value, bool) or value is None:
-            return
-        if isinstance(value, int | float) or (isinstance(value, str) and value.isdecimal()):
-            self.number(int(value) if abs(float(value)) < 1e9 else 0, depth, place)
+        if isinstance(value, str) and value.isdecimal():
+            self.number(int(value[:9]), depth, place)
+        elif isinstance(value, int | float):
+            self.number(int(value) if -1e9 < value < 1e9 else 0, depth, place)
         elif isinstance(value, str):
             word = value.rpartition("#")[2].partition(":http")[0]  # AWS: prefix#Word:http://...
             self.codes.append((depth, squash(word[:80])))

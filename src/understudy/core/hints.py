@@ -200,7 +200,7 @@ def _codex(headers: Mapping[str, str], base: float | None) -> float | None:
 
 def _from_fields(delays: Iterable[tuple[str, object]], base: float | None) -> float | None:
     for key, value in delays:
-        if isinstance(value, str | int | float) and not isinstance(value, bool):
+        if isinstance(value, str) or (isinstance(value, int | float) and abs(value) < 1e15):
             text = str(value)[:60]
             found = _millis(text, base) if key in IN_MS else _moment(text, base)
             if found is not None:

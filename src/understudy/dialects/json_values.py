@@ -16,6 +16,7 @@ from understudy.dialects.sse import BLANK, BOM, MAX_LINE, Frames
 _STRUCTURE = re.compile(rb'["{}\[\]]')
 _IN_TEXT = re.compile(rb'["\\]')
 _BETWEEN = re.compile(rb"[\s,\[\]]*")
+_SHOWN = 80  # bytes of a strange body to show
 _FIELDS = (b"data", b"event", b"id", b"retry", b":")
 
 
@@ -76,7 +77,7 @@ class Values:
         if not self._buffer:
             return False
         if self._buffer[:1] != b"{":
-            self._garbage = f"no JSON object: {excerpt(bytes(self._buffer[:80]))}"
+            self._garbage = f"no JSON object: {excerpt(bytes(self._buffer[:_SHOWN]))}"
             return False
         self._at = self._depth = 1
         return True
@@ -103,6 +104,8 @@ class Payloads:
     def feed(self, data: bytes) -> list[bytes]:
         if not self._open:
             data = self._begin(data)
+        elif len(self._head) < _SHOWN:
+            self._head += data[: _SHOWN - len(self._head)]
         found = self._values.feed(data) if self.plain else self._sse(data)
         self._any = self._any or bool(found)
         return found
@@ -125,7 +128,7 @@ class Payloads:
         if not head or BOM.startswith(head):
             self._head = head
             return b""
-        self._head, self._open = head[:80], True
+        self._head, self._open = head[:_SHOWN], True
         self.single = head.startswith(b"{")
         self.plain = self.single or head.startswith(b"[")
         return head

@@ -18,7 +18,7 @@ from understudy.dialects.base import Garbled, StreamWriter, Truncated, WireError
 from understudy.driver import guard
 from understudy.gateway.http import Reply
 from understudy.gateway.scan import Scan
-from understudy.messages.response import Event, Response, Usage
+from understudy.messages.response import BEAT, Beat, Event, Response, Usage
 from understudy.providers.answer import Answer
 from understudy.providers.http import HttpProvider
 from understudy.stream import is_content
@@ -186,7 +186,7 @@ class EventCarrier:
     """Through the neutral types, event by event: the client speaks another dialect."""
 
     def __init__(
-        self, source: AsyncGenerator[Event, None], writer: StreamWriter, idle: float
+        self, source: AsyncGenerator[Event | Beat, None], writer: StreamWriter, idle: float
     ) -> None:
         self.first = b""
         self.usage: Usage | None = None
@@ -198,14 +198,15 @@ class EventCarrier:
     async def establish(self) -> None:
         held: list[Event] = []
         async for event in self._source:
+            if isinstance(event, Beat):
+                break
             held.append(event)
             if _commits([event]):
                 break
         else:
             raise ProviderError(Fault.TRANSIENT, message="the stream ended before any content")
-        self._all_here = isinstance(held[-1], Response)
         self.first = b"".join(self._writer.write_event(event) for event in held)
-        self._note(held[-1])
+        self._note(held[-1] if held else BEAT)
 
     async def carry(self, reply: Reply, watch: Watch) -> None:
         while not self._all_here:
@@ -215,8 +216,8 @@ class EventCarrier:
                 message = "the stream ended without its end mark"
                 raise ProviderError(Fault.STALL_MID_STREAM, message=message)
             self._note(event)
-            self._all_here = isinstance(event, Response)
-            reply.write(self._writer.write_event(event))
+            if not isinstance(event, Beat):
+                reply.write(self._writer.write_event(event))
             if reply.paused:
                 await reply.flowing()
 
@@ -226,8 +227,9 @@ class EventCarrier:
     def parting(self, status: int, message: str, kind: str) -> bytes:
         return self._writer.write_error(status, message, kind)
 
-    def _note(self, event: Event) -> None:
+    def _note(self, event: Event | Beat) -> None:
         if isinstance(event, Response):
+            self._all_here = True
             self.usage = event.usage
 
 

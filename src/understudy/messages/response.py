@@ -116,5 +116,16 @@ class ReasoningDelta:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """A sign of life between provider and driver: content is on its way, but not yet whole.
+
+    Pieces of a tool call's arguments give beats, so that a long call is no stall. Callers never
+    see one.
+    """
+
+
+BEAT = Beat()
+
 # A stream gives deltas and whole tool calls, then exactly one Response, last.
 Event = TextDelta | ReasoningDelta | ToolCall | Response

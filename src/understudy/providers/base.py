@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from understudy.messages.capabilities import Capabilities
 from understudy.messages.request import Request
-from understudy.messages.response import Event, Response
+from understudy.messages.response import Beat, Event, Response
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +33,15 @@ class Patience:
 class Provider(Protocol):
     """Answers calls. Raises `ProviderError`, or anything else, which is then classified.
 
-    A stream is an async generator of events; closing it must close its connection.
+    A stream is an async generator of events, with beats where a tool call takes long to come;
+    closing it must close its connection.
     """
 
     name: str
 
     async def generate(self, call: Call) -> Response: ...
 
-    def stream(self, call: Call) -> AsyncGenerator[Event, None]: ...
+    def stream(self, call: Call) -> AsyncGenerator[Event | Beat, None]: ...
 
 
 @runtime_checkable

@@ -19,6 +19,7 @@ from understudy.core.errors import ProviderError
 from understudy.messages.capabilities import ANYTHING, Capabilities
 from understudy.messages.request import Request
 from understudy.messages.response import (
+    Beat,
     Event,
     ReasoningDelta,
     Response,
@@ -54,9 +55,9 @@ class Pause:
 class Chunks:
     """A stream piece by piece: texts, events, pauses; an exception breaks it off there."""
 
-    pieces: tuple[str | Event | Pause | Exception, ...]
+    pieces: tuple[str | Event | Beat | Pause | Exception, ...]
 
-    def __init__(self, *pieces: str | Event | Pause | Exception) -> None:
+    def __init__(self, *pieces: str | Event | Beat | Pause | Exception) -> None:
         object.__setattr__(self, "pieces", pieces)
 
 
@@ -113,7 +114,7 @@ class Fake:
             return await self._whole(outcome)
         self._fail(outcome, call, stream=False)
 
-    async def stream(self, call: Call) -> AsyncGenerator[Event, None]:
+    async def stream(self, call: Call) -> AsyncGenerator[Event | Beat, None]:
         outcome = await self._next(call)
         if isinstance(outcome, Chunks):
             async for event in self._pieces(outcome):
@@ -146,13 +147,15 @@ class Fake:
                 return event
         raise AssertionError("pieces always end in a response or an error")
 
-    async def _pieces(self, chunks: Chunks) -> AsyncGenerator[Event, None]:
+    async def _pieces(self, chunks: Chunks) -> AsyncGenerator[Event | Beat, None]:
         heard: list[Event] = []
         for piece in chunks.pieces:
             if isinstance(piece, Pause):
                 await self._silence(piece)
             elif isinstance(piece, Exception):
                 raise piece
+            elif isinstance(piece, Beat):
+                yield piece
             else:
                 event = TextDelta(piece) if isinstance(piece, str) else piece
                 heard.append(event)

@@ -17,7 +17,7 @@ from understudy.dialects.base import Dialect, Garbled, Truncated, WireError
 from understudy.dialects.json_access import encode
 from understudy.dialects.table import dialect_named
 from understudy.messages.capabilities import ANYTHING, Capabilities
-from understudy.messages.response import Event, Response
+from understudy.messages.response import BEAT, Beat, Event, Response
 from understudy.providers.base import Call, Patience
 from understudy.providers.catalogue import Vendor
 from understudy.providers.credentials import Credential, credentials, redact
@@ -33,12 +33,13 @@ class Settings:
 
     auth: str = ""  # bearer | x-api-key | x-goog-api-key | api-key | none; "" by dialect
     headers: Mapping[str, str] = field(default_factory=dict)
-    patience: Patience = Patience()
-    limits: Limits = Limits()
+    patience: Patience = field(default_factory=Patience)
+    limits: Limits = field(default_factory=Limits)
     quirks: frozenset[str] = frozenset()
     capabilities: Mapping[str, Capabilities] = field(default_factory=dict)  # by model id
     missing: str = ""  # what to say when it cannot be called: no key, no address
     vendor: str = ""  # whose habits to expect; "" means those of its name
+    transport: Transport | None = None  # a pool of its own if none is given
 
 
 AUTH: dict[str, Callable[[str], dict[str, str]]] = {
@@ -64,7 +65,6 @@ class HttpProvider:
         api_key: str = "",
         api_keys: Sequence[str] = (),
         settings: Settings = Settings(),  # noqa: B008 - frozen
-        transport: Transport | None = None,
     ) -> None:
         self.name = name
         self.base_url = base_url.rstrip("/")
@@ -75,7 +75,7 @@ class HttpProvider:
         self.credentials = tuple(c.label for c in self._credentials)
         self._by_label = {c.label: c for c in self._credentials}
         self._secrets = tuple(c.secret for c in self._credentials if c.secret)
-        self._transport: Transport = transport or Pool()
+        self._transport: Transport = settings.transport or Pool()
         self._origin = Origin.from_url(self.base_url) if self.base_url else None
         self._prefix = urlsplit(self.base_url).path.rstrip("/")
         self._heads: dict[tuple[str, str], bytes] = {}
@@ -115,7 +115,7 @@ class HttpProvider:
         finally:
             answer.close()
 
-    async def stream(self, call: Call) -> AsyncGenerator[Event, None]:
+    async def stream(self, call: Call) -> AsyncGenerator[Event | Beat, None]:
         answer = await self._send(call, stream=True)
         begun = False
         try:
@@ -161,11 +161,16 @@ class HttpProvider:
         """What relayed bytes amount to that turned out to be no answer."""
         return self._no_answer(error, stream=stream, begun=begun)
 
-    async def _events(self, answer: Answer) -> AsyncGenerator[Event, None]:
+    async def _events(self, answer: Answer) -> AsyncGenerator[Event | Beat, None]:
         reader = self.dialect.reader()
+        beats = 0
         async for chunk in answer:
-            for event in reader.feed(chunk):
+            events = reader.feed(chunk)
+            for event in events:
                 yield event
+            if reader.beats > beats and not events:
+                yield BEAT
+            beats = reader.beats
             if reader.failure is not None:
                 raise reader.failure
             if reader.done:

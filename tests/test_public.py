@@ -1,0 +1,73 @@
+"""The public names, and what the binding interface promises of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+
+import pytest
+
+import understudy as us
+from understudy.testing import Fake, ManualClock
+
+
+def test_every_public_name_exists_and_is_listed_in_order() -> None:
+    assert all(getattr(us, name) is not None for name in us.__all__)
+    assert us.__all__ == sorted(us.__all__, key=lambda n: (not n.isupper(), n[0].islower(), n))
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        us.nonsense  # noqa: B018
+
+
+@pytest.mark.parametrize("kind", [us.Policy, us.Cooldown, us.Target, us.Request, us.Attempt])
+def test_values_are_frozen_dataclasses(kind: type) -> None:
+    assert dataclasses.is_dataclass(kind)
+    assert kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
+
+
+def test_policies_are_changed_with_replace() -> None:
+    calm = dataclasses.replace(us.FAIL_FAST, transient_retries=0)
+    assert (calm.transient_retries, us.FAIL_FAST.transient_retries) == (0, 1)
+
+
+def test_the_registry_takes_what_the_design_says() -> None:
+    us.Registry(
+        env={},
+        policy=us.FAIL_FAST,
+        cooldown=us.Cooldown(threshold=2, base=5.0, factor=2.0, cap=300.0),
+        clock=ManualClock(),
+        observer=lambda attempt: None,
+    )
+
+
+def test_health_has_the_binding_signatures() -> None:
+    health = us.HealthTracker(clock=ManualClock())
+    assert health.report_failure("k", started=None) is False
+    health.report_success("k", started=None)
+    health.bench("k", 5, why="test")
+    health.unbench("k")
+    assert health.snapshot() == {}
+
+
+def test_classify_has_the_binding_signature() -> None:
+    names = list(inspect.signature(us.classify).parameters)
+    assert names[:6] == ["error", "status", "headers", "body", "provider", "stream"]
+    assert us.classify().fault is us.Fault.UNKNOWN
+
+
+def test_a_target_prints_as_its_key() -> None:
+    target = us.Target("p", "a/b:c")
+    assert (str(target), target.key) == ("p/a/b:c", "p/a/b:c")
+
+
+def test_a_fake_answers_by_default_and_remembers_its_calls() -> None:
+    fake = Fake("p")
+    registry = us.Registry(env={})
+    registry.register_provider(fake)
+    reply = registry.parse("p/m").generate_sync("hi")
+    registry.close()
+    assert reply.text
+    ((model, request),) = fake.calls
+    assert (model, request.messages[0].text) == ("m", "hi")
