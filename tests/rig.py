@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -14,6 +14,17 @@ from understudy.providers.fake import Outcome
 from understudy.testing import Fake, ManualClock, told
 
 T = TypeVar("T")
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Let others work until something is so; bounded, and never by the clock."""
+    for _ in range(10_000):
+        if condition():
+            return
+        turn = asyncio.Event()
+        asyncio.get_running_loop().call_soon(turn.set)
+        await turn.wait()
+    raise AssertionError("it never came to that")
 
 
 def run(work: Coroutine[object, object, T]) -> T:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.rig import Play, run
+from tests.rig import Play, run, until
 from understudy import (
     AVAILABILITY,
     FAIL_FAST,
@@ -217,8 +217,7 @@ def test_the_same_error_object_raised_twice_is_told_of_each_target() -> None:
 
 async def cancelled_during(play: Play, spec: str) -> None:
     task = asyncio.ensure_future(play.asked(spec))
-    while not play.called:
-        await asyncio.sleep(0)
+    await until(lambda: play.called)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -262,7 +261,7 @@ def test_the_reply_names_who_served_and_the_request_is_unchanged() -> None:
 
 
 def test_an_unknown_option_is_named() -> None:
-    with pytest.raises(TypeError, match="unknown request option .*temprature"):
+    with pytest.raises(TypeError, match=r"unknown request option .*temprature"):
         run(Play().registry.parse("p/a").generate("hi", temprature=1))
 
 
@@ -438,8 +437,7 @@ def test_if_all_are_benched_and_one_returns_soon_it_is_waited_for() -> None:
 
     async def scene() -> str:
         asking = asyncio.ensure_future(play.asked())
-        while not play.clock.waiting:
-            await asyncio.sleep(0)
+        await until(lambda: play.clock.waiting)
         play.clock.advance(1.5)
         return await asking
 
@@ -504,8 +502,7 @@ def test_a_probe_admits_one_request_at_a_time() -> None:
     async def scene() -> str:
         play.p.calls.clear()
         probing = asyncio.ensure_future(play.asked("p/a"))
-        while not play.called:
-            await asyncio.sleep(0)
+        await until(lambda: play.called)
         second = await play.asked("p/a, p/b")
         probing.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -200,7 +200,7 @@ def test_malformed_variables_harm_nobody_until_their_name_is_used() -> None:
     assert reg.parse("ok/x").targets == ("ok/x",)
     with pytest.raises(InvalidDSN, match="LLM_BAD"):
         reg.parse("p/a, bad/x")
-    with pytest.raises(InvalidDSN, match="unknown scheme 'warp' in LLM_ODD; known: .*foreman"):
+    with pytest.raises(InvalidDSN, match=r"unknown scheme 'warp' in LLM_ODD; known: .*foreman"):
         reg.parse("odd/x")
 
 
@@ -234,9 +234,9 @@ def test_environment_providers_work_in_chains_and_aliases() -> None:
 
 
 VENDORS = (
-    "openai anthropic google gemini ollama ollama-cloud foreman llama-swap groq openrouter mistral "
-    "deepseek together fireworks xai cerebras perplexity nvidia huggingface vllm llamacpp lmstudio "
-    "moonshot zhipu dashscope minimax azure"
+    "openai anthropic google gemini ollama ollama-cloud foreman llama-swap groq openrouter "
+    "mistral deepseek together fireworks xai cerebras perplexity nvidia huggingface vllm "
+    "llamacpp lmstudio moonshot zhipu dashscope minimax azure"
 )
 
 

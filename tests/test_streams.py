@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.rig import Play, run
+from tests.rig import Play, run, until
 from understudy import (
     FAIL_FAST,
     Fault,
@@ -199,8 +199,7 @@ def test_cancellation_while_waiting_for_content_reaches_the_caller() -> None:
 
     async def scene() -> None:
         task = asyncio.ensure_future(play.watched())
-        while not play.called:
-            await asyncio.sleep(0)
+        await until(lambda: play.called)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -216,8 +215,7 @@ def test_a_stall_while_the_caller_also_cancels_is_the_callers() -> None:
 
     async def scene() -> None:
         task = asyncio.ensure_future(play.watched())
-        while not play.called:
-            await asyncio.sleep(0)
+        await until(lambda: play.called)
         play.clock.advance(15)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

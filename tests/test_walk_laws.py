@@ -213,7 +213,7 @@ def test_requests_at_once_never_probe_a_target_twice_at_a_time(chain, moves, coo
     walks: dict[int, tuple[object, Try | None]] = {}
     for slot, act in moves:
         world.clock.advance(act.seconds / 10)
-        steps, pending = walks.get(slot, (None, None))
+        steps, _ = walks.get(slot, (None, None))
         try:
             if steps is None:
                 steps = walk(world.chain, world.stage)

@@ -157,6 +157,7 @@ def test_prose(said: str, seconds: float) -> None:
         "timed out after 30 seconds",
         "Please try again in a few minutes.",
         "try again; 3 s were not enough",
+        "retry in 0 seconds",
     ],
 )
 def test_prose_that_is_no_promise(said: str) -> None:
