@@ -23,6 +23,7 @@ from peers import PEERS, TEXT, Ask, Missing, Worker, batch, set_up
 from table import Figure, say, short, show, show_figures
 
 import understudy as us
+from understudy.messages.capabilities import ANYTHING
 from understudy.messages.response import Event
 from understudy.providers.base import Call, Patience
 
@@ -49,14 +50,15 @@ class Instant:
 
     async def generate(self, call: Call) -> us.Response:
         if self.fails:
-            raise us.ProviderError(us.Fault.TRANSIENT, self.name, 503, message="boom")
+            target = f"{self.name}/{call.model}"
+            raise us.ProviderError(us.Fault.TRANSIENT, target, 503, message="boom")
         return self.answer
 
     async def stream(self, call: Call) -> AsyncGenerator[Event, None]:
         yield await self.generate(call)
 
 
-ANYTHING = us.Capabilities()
+
 GOOD, BAD = Instant("good"), Instant("bad", fails=True)
 
 

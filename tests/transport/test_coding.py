@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.providers.coding import unpacker
@@ -33,6 +33,7 @@ CODINGS = pytest.mark.parametrize("coding", ["gzip", "deflate", "br"])
 
 
 @CODINGS
+@settings(deadline=None)
 @given(data=st.binary(max_size=300), size=st.integers(1, 50))
 def test_any_slicing_unpacks_to_the_same(coding: str, data: bytes, size: int) -> None:
     box, small = packed(coding, data), unpacker(coding)
@@ -84,6 +85,7 @@ def test_no_body_at_all_is_no_half_a_body(coding: str) -> None:
 
 
 @CODINGS
+@settings(deadline=None)
 @given(data=st.binary(min_size=1, max_size=60))
 def test_garbage_is_refused_or_unpacked_but_never_worse(coding: str, data: bytes) -> None:
     opened = unpacker(coding)

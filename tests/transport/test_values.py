@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.core.errors import InvalidDSN, InvalidRequest
@@ -118,6 +118,7 @@ def test_a_refused_value_is_not_quoted() -> None:
     assert "hunter2" not in str(caught.value)
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text(max_size=8), st.text(max_size=12), max_size=4))
 def test_whatever_the_headers_say_a_head_has_one_line_for_each(headers: dict[str, str]) -> None:
     try:

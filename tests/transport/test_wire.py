@@ -151,6 +151,7 @@ def answers(draw: st.DrawFn) -> tuple[bytes, int, bytes, bool]:
     return interim + head + b"\r\n" + sent, status, body, framing == "end"
 
 
+@settings(deadline=None)
 @given(answers(), cuts)
 def test_any_slicing_of_an_answer_is_the_same_answer(
     loop: asyncio.AbstractEventLoop, answer: tuple[bytes, int, bytes, bool], cuts: list[int]
@@ -162,6 +163,7 @@ def test_any_slicing_of_an_answer_is_the_same_answer(
     assert exchange(loop, sliced(data, cuts), eof=until_end) == whole
 
 
+@settings(deadline=None)
 @given(answers())
 def test_an_answer_byte_by_byte_is_the_same_answer(
     loop: asyncio.AbstractEventLoop, answer: tuple[bytes, int, bytes, bool]
@@ -171,6 +173,7 @@ def test_an_answer_byte_by_byte_is_the_same_answer(
     assert exchange(loop, single, eof=until_end) == exchange(loop, [data], eof=until_end)
 
 
+@settings(deadline=None)
 @given(answers(), st.integers(0, 10_000))
 def test_an_answer_cut_short_is_an_error_unless_only_its_end_could_tell(
     loop: asyncio.AbstractEventLoop, answer: tuple[bytes, int, bytes, bool], cut: int
@@ -183,6 +186,7 @@ def test_an_answer_cut_short_is_an_error_unless_only_its_end_could_tell(
     assert not outcome.kept
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=300), cuts)
 def test_garbage_ends_in_an_answer_or_an_error(
     loop: asyncio.AbstractEventLoop, data: bytes, cuts: list[int]
@@ -190,7 +194,7 @@ def test_garbage_ends_in_an_answer_or_an_error(
     exchange(loop, sliced(data, cuts), eof=True)
 
 
-@settings(max_examples=300)
+@settings(deadline=None)
 @given(answers(), st.integers(0, 10_000), st.binary(min_size=1, max_size=4), cuts)
 def test_a_damaged_answer_ends_in_an_answer_or_an_error(
     loop: asyncio.AbstractEventLoop,
@@ -224,7 +228,7 @@ heads = st.lists(
 )
 
 
-@settings(max_examples=300)
+@settings(deadline=None)
 @given(heads)
 def test_headers_are_read_as_the_parser_reads_them(
     loop: asyncio.AbstractEventLoop, lines: list[bytes]

@@ -76,23 +76,17 @@ class Routing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     strategy: str | None = None
     target_agent: str | None = None
 
-    @property
-    def chosen(self) -> RoutingStrategy:
-        """The strategy in force: nothing means DIRECT, something unknown means FALLBACK."""
-        return _named(self.strategy) or RoutingStrategy.FALLBACK
+    def chosen(self) -> tuple[RoutingStrategy, str | None]:
+        """The strategy in force, and the text asked for if no strategy has that name.
 
-    @property
-    def unknown(self) -> str | None:
-        """The text that was asked for if no strategy has that name."""
-        return None if _named(self.strategy) else str(self.strategy)
+        Nothing asked for means DIRECT, something unknown means FALLBACK.
+        """
+        text = self.strategy or ""
+        named = _BY_TEXT.get(text) or _BY_TEXT.get(str(text).lower())
+        return (named, None) if named else (RoutingStrategy.FALLBACK, str(text))
 
 
 _BY_TEXT = {"": RoutingStrategy.DIRECT, **{str(s): s for s in RoutingStrategy}}
-
-
-def _named(text: str | None) -> RoutingStrategy | None:
-    return _BY_TEXT.get(text or "") or _BY_TEXT.get(str(text).lower())
-
 
 _CONTEXT, _METADATA, _ROUTING = IntentContext(), IntentMetadata(), Routing()
 

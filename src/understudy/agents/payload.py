@@ -9,13 +9,12 @@ _ATOMS = frozenset({str, int, float, bool, type(None), bytes})
 
 def copied(value: object) -> object:
     """A value that can be edited without anybody else noticing."""
-    kind = type(value)
-    if kind in _ATOMS:
+    if type(value) is dict:
+        if _ATOMS.issuperset(map(type, value.values())):
+            return value.copy()
+        return {key: copied(inner) for key, inner in value.items()}
+    if type(value) in _ATOMS:
         return value
-    if kind is dict:
-        assert isinstance(value, dict)
-        return {k: v if type(v) in _ATOMS else copied(v) for k, v in value.items()}
-    if kind is list:
-        assert isinstance(value, list)
-        return [v if type(v) in _ATOMS else copied(v) for v in value]
+    if type(value) is list:
+        return [copied(inner) for inner in value]
     return deepcopy(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from understudy.agents.envelope import VERSION
 from understudy.agents.failure import ErrorInfo
@@ -53,6 +54,14 @@ class AgentResponse(msgspec.Struct, frozen=True, kw_only=True):
 
     def copy(self) -> AgentResponse:
         """The same answer for somebody who might edit it."""
-        return msgspec.structs.replace(
-            self, payload=copied(self.payload), metadata=dict(self.metadata)
-        )
+        twin = self.__copy__()
+        force_setattr(twin, "payload", copied(self.payload))
+        force_setattr(twin, "metadata", dict(self.metadata))
+        return twin
+
+    def told(self, metadata: dict[str, object], path: tuple[str, ...]) -> AgentResponse:
+        """The same answer with what the router knows; it was checked when it was made."""
+        twin = self.__copy__()
+        force_setattr(twin, "metadata", {**metadata, **self.metadata})
+        force_setattr(twin, "decision_path", path)
+        return twin

@@ -39,11 +39,10 @@ class Failed(ProviderError):
     status_code = None
     retry_after = None
 
-    def __init__(self, target: str, response: AgentResponse) -> None:
-        assert response.error is not None
+    def __init__(self, target: str, response: AgentResponse, error: ErrorInfo) -> None:
         self.target = target
         self.response = response
-        self.message = response.error.message
+        self.message = error.message
 
 
 class Refused(Exception):
@@ -67,51 +66,68 @@ NOBODY = Lineup.of(())
 
 
 class Route:
-    """What one route knows. The log is its only memory; path, span and record are read from it."""
+    """What one route knows: the envelope nobody else can edit, who is in line, what happened."""
 
-    __slots__ = ("began", "clock", "envelope", "lineup", "log")
+    __slots__ = ("began", "clock", "envelope", "lineup", "log", "strategy", "tried", "unknown")
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
-        self.began = clock()
+        self.began = 0.0
         self.envelope = BLANK
         self.lineup = NOBODY
+        self.strategy = RoutingStrategy.DIRECT
+        self.unknown: str | None = None  # the strategy that was asked for and does not exist
+        self.tried: list[str] = []
         self.log: list[Event] = []
 
-    @property
-    def path(self) -> tuple[str, ...]:
-        return tuple([event.agent for event in self.log if event.kind is START])
+    def ask(self, agent: Agent) -> Play[AgentResponse]:
+        """One agent's answer. Whatever goes wrong in it is a failure, and an answer too."""
+        answer = self.call(agent)
+        if not isinstance(answer, AgentResponse):
+            answer = yield from answer
+        return answer
+
+    def call(self, agent: Agent) -> AgentResponse | Play[AgentResponse]:
+        """As `ask`, but a play is only made for those who do not answer at once."""
+        name, log = agent.name, self.log
+        self.tried.append(name)
+        log.append(Event(len(log) + 1, START, name))
+        envelope = self.envelope.copy()
+        began = self.clock()
+        try:
+            answer: object = agent.handle(envelope)
+        except Exception as error:  # noqa: BLE001 - an agent's exception is an agent's failure
+            answer = AgentResponse.failure(crash(error))
+        if type(answer) is not AgentResponse:
+            return self._later(name, answer, began)
+        ms = (self.clock() - began) * 1e3
+        log.append(Event(len(log) + 1, END, name, answer.status, answer.error, "", "", ms))
+        return answer
+
+    def _later(self, name: str, answer: object, began: float) -> Play[AgentResponse]:
+        """The rest of asking somebody who did not answer at once, or not properly."""
+        if isawaitable(answer):
+            try:
+                answer = yield answer
+            except Exception as error:  # noqa: BLE001 - as above
+                answer = AgentResponse.failure(crash(error))
+        if not isinstance(answer, AgentResponse):
+            answer = AgentResponse.failure(garbage(answer))
+        log, ms = self.log, (self.clock() - began) * 1e3
+        log.append(Event(len(log) + 1, END, name, answer.status, answer.error, "", "", ms))
+        return answer
 
     def cut(self) -> None:
         """Close the lines of those who were asked and never came to an end."""
         ended = {event.agent for event in self.log if event.kind is END}
-        for name in self.path:
+        for name in self.tried:
             if name not in ended:
                 self.log.append(Event(len(self.log) + 1, END, name, "cancelled"))
-
-    def ask(self, agent: Agent) -> Play[AgentResponse]:
-        """One agent's answer. Whatever goes wrong in it is a failure, and an answer too."""
-        log, clock, name = self.log, self.clock, agent.name
-        envelope = self.envelope.copy()
-        log.append(Event(len(log) + 1, START, name))
-        began = clock()
-        try:
-            answer: object = agent.handle(envelope)
-            if type(answer) is not AgentResponse and isawaitable(answer):
-                answer = yield answer
-        except Exception as error:  # noqa: BLE001 - an agent's exception is an agent's failure
-            answer = AgentResponse.failure(crash(error))
-        if not isinstance(answer, AgentResponse):
-            answer = AgentResponse.failure(garbage(answer))
-        ms = (clock() - began) * 1e3
-        log.append(Event(len(log) + 1, END, name, answer.status, answer.error, "", "", ms))
-        return answer
 
 
 def fallback(route: Route) -> Play[Outcome]:
     """One after another, until one succeeds."""
-    outcome = yield from _walked(route, route.lineup.chain)
-    return outcome
+    return _walked(route, route.lineup.chain, "fallback success at index {}")
 
 
 def direct(route: Route) -> Play[Outcome]:
@@ -122,38 +138,37 @@ def direct(route: Route) -> Play[Outcome]:
         message = f"{wanted!r} is no agent for {route.envelope.intent}; there are: {known}"
         raise Refused(ErrorCode.ROUTING_ERROR, message, target_agent=wanted)
     one = lineup.agents[wanted].candidate if wanted else lineup.chain[0]
-    agent, response, _ = yield from _walked(route, (one,))
-    return Outcome(agent, response, "direct match")
+    return _walked(route, (one,), "direct match")
 
 
-def _walked(route: Route, chain: tuple[Candidate, ...]) -> Play[Outcome]:
-    agents, log = route.lineup.agents, route.log
+def _walked(route: Route, chain: tuple[Candidate, ...], won: str) -> Play[Outcome]:
+    agents, log, tried = route.lineup.agents, route.log, route.tried
     steps = walk(chain, _STAGE)
-    tried = 0
     try:
         step = next(steps)
-        while True:
-            assert isinstance(step, Try)
-            agent = agents[step.target.model]
+        while isinstance(step, Try):
+            target = step.target
             if tried:
-                log.append(Event(len(log) + 1, TRIGGERED, name, "", None, agent.name))
-            name = agent.name
-            tried += 1
-            answer = yield from route.ask(agent)
-            if answer.error is None:
+                log.append(Event(len(log) + 1, TRIGGERED, tried[-1], "", None, target.model))
+            answer = route.call(agents[target.model])
+            if not isinstance(answer, AgentResponse):
+                answer = yield from answer
+            error = answer.error
+            if error is None:
                 step = steps.send(answer)
             else:
-                failed = Failed(step.target.key, answer)
+                failed = Failed(target.key, answer, error)
                 step = steps.throw(failed)
                 failed.__traceback__ = None  # it would keep the walk's frames alive in a circle
     except StopIteration as end:
-        return Outcome(name, end.value, f"fallback success at index {tried - 1}")
+        return Outcome(tried[-1], end.value, won.format(len(tried) - 1))
     except ChainExhausted as exhausted:
         last = exhausted.exceptions[-1]
         assert isinstance(last, Failed)
-        return Outcome(name, last.response, f"all of {tried} failed")
+        return Outcome(tried[-1], last.response, f"all of {len(tried)} failed")
     finally:
         steps.close()
+    raise AssertionError(f"a walk over agents never says {step!r}")
 
 
 def broadcast(route: Route) -> Play[Outcome]:

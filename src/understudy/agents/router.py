@@ -6,7 +6,7 @@ It returns whatever happens. Only what is no `Exception` passes through: interru
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -27,7 +27,7 @@ from understudy.agents.response import AgentResponse
 from understudy.agents.route import STRATEGIES, Outcome, Refused, Route
 from understudy.agents.spans import Sink, Span
 
-DECISION, FINAL = EventKind.DECISION, EventKind.FINAL
+RECEIVED, DECISION, FINAL = EventKind.RECEIVED, EventKind.DECISION, EventKind.FINAL
 
 ROUTER = "router"  # stands in for the agent when nobody was asked
 LONGEST_CHAIN = 64  # identities; agents that keep asking one another are stopped here
@@ -63,9 +63,9 @@ class Router:
         self._instruments = instruments
         self._bridge = Bridge()
 
-    async def route(self, envelope: IntentEnvelope) -> AgentResponse:
+    def route(self, envelope: IntentEnvelope) -> Coroutine[object, object, AgentResponse]:
         """The answer, or why there is none; never an exception of an agent or of our own."""
-        return await perform(self._play(envelope))
+        return perform(self._play(envelope))
 
     def route_sync(self, envelope: IntentEnvelope) -> AgentResponse:
         """`route` for callers that cannot await; works inside a running event loop too."""
@@ -84,52 +84,37 @@ class Router:
         route = Route(self._instruments.clock)
         outcome: Outcome | None = None
         try:
-            outcome = yield from self._decided(route, given)
+            self._admit(route, given)
+            outcome = yield from STRATEGIES[route.strategy](route)
+        except Refused as refusal:
+            outcome = _refused(refusal.info)
+        except Exception as error:  # noqa: BLE001 - the router returns, it does not raise
+            outcome = _refused(replace(crash(error), code=ErrorCode.ROUTING_ERROR))
         finally:
             if outcome is None:
                 self._abandoned(route)
         return self._finished(route, outcome)
 
-    def _decided(self, route: Route, given: IntentEnvelope) -> Play[Outcome]:
-        try:
-            strategy = self._admit(route, given)
-            outcome = yield from STRATEGIES[strategy](route)
-        except Refused as refusal:
-            return _refused(refusal.info)
-        except Exception as error:  # noqa: BLE001 - the router returns, it does not raise
-            return _refused(replace(crash(error), code=ErrorCode.ROUTING_ERROR))
-        return outcome
-
-    def _admit(self, route: Route, given: IntentEnvelope) -> RoutingStrategy:
-        """Take in the envelope and find the candidates; raises `Refused`."""
+    def _admit(self, route: Route, given: IntentEnvelope) -> None:
+        """Take in the envelope, choose the strategy and find the candidates; may refuse."""
         if not isinstance(given, IntentEnvelope):
             what = type(given).__name__
             raise Refused(ErrorCode.VALIDATION_ERROR, f"an envelope is wanted, not {what}")
         envelope = route.envelope = self._own(given)
-        routing, log = envelope.routing, route.log
-        log.append(Event(1, EventKind.RECEIVED, note=str(routing.strategy or "")))
+        route.log.append(Event(1, RECEIVED, "", "", None, "", str(given.routing.strategy or "")))
         if self._hooks.before:
             envelope = route.envelope = self._own(self._hooks.opened(envelope))
-            routing = envelope.routing
         route.began = route.clock()
-        route.lineup = lineup = self.registry.lineup(envelope.intent)
-        if not lineup.chain:
+        route.strategy, route.unknown = envelope.routing.chosen()
+        route.lineup = self.registry.lineup(envelope.intent)
+        if not route.lineup.chain:
             message = f"no agent can do {envelope.intent}"
             raise Refused(ErrorCode.CAPABILITY_NOT_FOUND, message)
         if len(envelope.metadata.identity_chain) > LONGEST_CHAIN:
-            message = f"more than {LONGEST_CHAIN} identities in the chain; do agents go in circles?"
+            message = f"more than {LONGEST_CHAIN} identities in the chain; a circle of agents?"
             raise Refused(ErrorCode.ROUTING_ERROR, message)
-        strategy = routing.chosen
-        if strategy is RoutingStrategy.PARALLEL and self.require_determinism:
-            raise Refused(
-                ErrorCode.VALIDATION_ERROR,
-                "PARALLEL is refused: which agent answers first is not determined",
-                strategy=str(strategy),
-                require_determinism=True,
-                remediation="route with another strategy, or build the Router with "
-                "require_determinism=False",
-            )
-        return strategy
+        if route.strategy is RoutingStrategy.PARALLEL and self.require_determinism:
+            raise Refused(ErrorCode.VALIDATION_ERROR, _NO_RACES, **_NO_RACES_DETAILS)
 
     def _own(self, given: IntentEnvelope) -> IntentEnvelope:
         """A copy that nobody else can edit, with a trace id."""
@@ -142,64 +127,65 @@ class Router:
     def _finished(self, route: Route, outcome: Outcome) -> AgentResponse:
         """The outcome as the caller gets it; everybody else is told first."""
         agent, given, reason = outcome
-        error, envelope, log, path = given.error, route.envelope, route.log, route.path
-        metadata = {
-            "agent": agent,
-            "trace_id": envelope.metadata.trace_id,
-            "timestamp": self._instruments.wall(),
-            **given.metadata,
-        }
-        if unknown := envelope.routing.unknown:
-            metadata["requested_strategy"] = unknown
-        response = AgentResponse(
-            status=given.status,
-            payload=given.payload,
-            error=error,
-            metadata=metadata,
-            decision_path=path,
-        )
-        log.append(Event(len(log) + 1, DECISION, agent, note=reason))
+        error, log, now = given.error, route.log, self._instruments.wall()
+        trace_id = route.envelope.metadata.trace_id
+        metadata: dict[str, object] = {"agent": agent, "trace_id": trace_id, "timestamp": now}
+        if route.unknown is not None:
+            metadata["requested_strategy"] = route.unknown
+        response = given.told(metadata, tuple(route.tried))
+        log.append(Event(len(log) + 1, DECISION, agent, "", None, "", reason))
         log.append(Event(len(log) + 1, FINAL, agent, given.status, error))
         self._tell(route, agent, None if error is None else error.message, response)
-        self._hooks.closed(envelope, response)
+        self._hooks.closed(route.envelope, response)
         return response
 
     def _abandoned(self, route: Route) -> None:
         """The caller left, or an interrupt passes through: no answer, but a span and a record."""
         route.cut()
-        agent = (ROUTER, *route.path)[-1]
+        agent = (ROUTER, *route.tried)[-1]
         route.log.append(Event(len(route.log) + 1, FINAL, agent, "cancelled"))
         self._tell(route, agent, "cancelled", None)
 
     def _tell(
         self, route: Route, agent: str, error: str | None, response: AgentResponse | None
     ) -> None:
-        envelope, path, call = route.envelope, route.path, self._hooks.call
-        routing = envelope.routing
+        call = self._hooks.call
         if self._sinks:
-            span = Span(
-                agent,
-                envelope.intent.name,
-                "ok" if error is None else "error",
-                (route.clock() - route.began) * 1e3,
-                error,
-                envelope.metadata.trace_id,
-                routing.chosen,
-                len(path),
-                path,
-                routing.unknown,
-                self._instruments.wall(),
-            )
+            span = self._span(route, agent, error)
             for sink in self._sinks:
                 call("sink", sink, span)
         if self._recorder is not None:
-            call("recorder", self._recorded, route, response)
+            call("recorder", self._record, route, response)
 
-    def _recorded(self, route: Route, response: AgentResponse | None) -> None:
+    def _span(self, route: Route, agent: str, error: str | None) -> Span:
+        envelope, path = route.envelope, tuple(route.tried)
+        return Span(
+            agent,
+            envelope.intent.name,
+            "ok" if error is None else "error",
+            (route.clock() - route.began) * 1e3,
+            error,
+            envelope.metadata.trace_id,
+            route.strategy,
+            len(path),
+            path,
+            route.unknown,
+            self._instruments.wall(),
+        )
+
+    def _record(self, route: Route, response: AgentResponse | None) -> None:
         assert self._recorder is not None
         kept = None if response is None else response.copy()
         ranks, events = route.lineup.ranks, tuple(route.log)
         self._recorder(Record(route.envelope, ranks, events, kept, self.require_determinism))
+
+
+_NO_RACES = "PARALLEL is refused: who answers first is not determined"
+_NO_RACES_DETAILS = {
+    "strategy": "parallel",
+    "require_determinism": True,
+    "remediation": "choose another strategy, or build the Router with require_determinism=False",
+}
 
 
 def _refused(error: ErrorInfo) -> Outcome:

@@ -9,7 +9,7 @@ LEFT = (
     Rule(
         "our caller left",
         Fault.CLIENT_DISCONNECT,
-        Sample(None, "RuntimeError: client disconnected", stream=True),
+        Sample(None, "handler: client disconnected, giving up", stream=True),
         says="""
             client disconnect | client closed | client connection closed | client has disconnected
             client gone | client left | clientdisconnect | context canceled | context cancelled
@@ -50,7 +50,7 @@ SLOW = (
     Rule(
         "timed out while streaming",
         Fault.STALL_PRE_FIRST_BYTE,
-        Sample(200, ": ping\n\n", error="SSE read timed out", stream=True),
+        Sample(200, ": ping\n\n", error="event read timed out", stream=True),
         says="timed out | timeout | time out | deadline | idle | no progress",
     ),
 )
@@ -115,7 +115,7 @@ TRANSPORT = (
     Rule(
         "timed out",
         Fault.TRANSIENT,
-        Sample(None, "Request timed out."),
+        Sample(None, "the call timed out"),
         says="""
             timed out | timedout | timeout | time out | deadline | did not respond
             no response from
@@ -127,7 +127,7 @@ CALLER_PIPE = (
     Rule(
         "pipe to our caller broke",
         Fault.CLIENT_DISCONNECT,
-        Sample(None, "BrokenPipeError: [Errno 32] Broken pipe", stream=True),
+        Sample(None, "write: broken pipe", stream=True),
         says="broken pipe | epipe",
     ),
 )

@@ -26,7 +26,7 @@ LIES = (
     Rule(
         "tokens as pace",
         Fault.RATE_LIMIT,
-        Sample(400, '{"message":"Too many tokens, please wait before trying again."}'),
+        Sample(400, '{"message":"Too many tokens: wait a little"}'),
         says="""
             too many tokens … wait | too many tokens per | tokens per minute
             tokens per min (tpm) | tokens per day | token bucket
@@ -148,7 +148,7 @@ WINDOW = (
     Rule(
         "long window",
         Fault.OUT_OF_CREDITS,
-        Sample(429, "you've reached your weekly usage limit, please wait or upgrade to continue"),
+        Sample(429, "your weekly usage limit is used up, upgrade for more"),
         says="""
             weekly usage limit | weekly limit | monthly usage limit | monthly limit
             monthly quota | monthly spend | monthly included credits | calls / month | per month

@@ -77,7 +77,7 @@ PAIRS = (
     Rule(
         "a client status for a client that left",
         Fault.CLIENT_DISCONNECT,
-        Sample(499, '{"detail":"Client disconnected the request"}'),
+        Sample(499, '{"detail":"the client disconnected early"}'),
         # Not `client closed request`: that is only what 499 is called.
         says="client disconnect | client has disconnect | client left | client went away",
         status=(499, 460),

@@ -27,7 +27,7 @@ STATUS = (
     Rule(
         "status of size",
         Fault.CONTEXT_LENGTH,
-        Sample(413, "too large"),
+        Sample(413, "no"),
         status=(413,),
     ),
     Rule(

@@ -127,7 +127,7 @@ def read_usage(wire: Wire) -> Usage | None:
 
 
 def _first(*counts: Json) -> int:
-    return next((n for n in map(whole, filter(None, counts)) if n), 0)
+    return next((n for n in map(whole, counts) if n), 0)
 
 
 def write_response(response: Response, model: str) -> Wire:

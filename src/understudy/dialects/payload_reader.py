@@ -38,8 +38,9 @@ class PayloadReader:
         events: list[Event] = []
         if self.done or self.failure:
             return events
+        due = self._rest()
         try:
-            self._read(self._rest(), events)
+            self._read(due, events)
         except Garbled as error:
             if self._started:
                 raise Truncated(f"the stream was cut: {error}") from error

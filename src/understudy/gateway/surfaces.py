@@ -17,7 +17,9 @@ PATHS = {
     "/v1/responses": "responses",
     "/responses": "responses",
     "/v1/messages": "anthropic",
+    "/api/chat": "ollama",
 }
+STREAMS_UNASKED = {"ollama"}  # where a missing `stream` means yes
 GEMINI = ("/v1beta/models/", "/v1/models/", "/v1alpha/models/")
 ARRAY = frozenset({"array"})
 VERBS = {"generateContent": False, "streamGenerateContent": True}  # is it a stream
@@ -38,7 +40,8 @@ class Surfaces:
         name = PATHS.get(request.path)
         if name is not None:
             seen = peek(request.body)
-            return Ask(self.dialects[name], seen.model, bool(seen.stream), request.body)
+            stream = name in STREAMS_UNASKED if seen.stream is None else seen.stream
+            return Ask(self.dialects[name], seen.model, stream, request.body)
         if request.path.startswith(GEMINI):
             return self._gemini(request)
         return None

@@ -11,7 +11,6 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Callable
-from contextlib import suppress
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
 
@@ -84,9 +83,11 @@ async def dismiss(losers: set[asyncio.Task[socket.socket]]) -> None:
     """End those still running, and close what they connected all the same."""
     for task in losers:
         task.cancel()
+    if losers:
+        await asyncio.wait(losers)
     for task in losers:
-        with suppress(OSError, asyncio.CancelledError):
-            (await task).close()
+        if not task.cancelled() and task.exception() is None:
+            task.result().close()
 
 
 async def connect(loop: asyncio.AbstractEventLoop, address: Address) -> socket.socket:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -163,8 +162,7 @@ class Pump:
     async def stop(self) -> None:
         self.quit()
         if self._task is not None:
-            with suppress(asyncio.CancelledError):
-                await self._task
+            await asyncio.wait({self._task})
 
     def pause(self) -> None:
         self._flow.clear()
