@@ -3,21 +3,28 @@
     origin = Origin.from_url("https://api.example.com/v1")
     head = render_head("POST", origin, "/v1/chat/completions", {"authorization": "Bearer ..."})
     answer = await transport.send(Outgoing(origin, head, body), limits)
+
     whole = await answer.read()              # one way to take the body,
     async for chunk in answer: ...           # another, with backpressure,
-    answer.push(sink)                        # or a third, without a future per chunk
+    answer.push(sink)                        # or a third: called back, no future per chunk;
+                                             # `pause()` and `resume()` are its backpressure
+    answer.close()                           # the rest is not wanted: the connection ends now
+    answer.finish()                          # no more than an end is missing: let it come
 
 What a transport promises:
 
 - `send` returns when the headers are in hand, or raises `ProviderError` with its billing label.
-  It keeps one deadline, `limits.connect` (name lookup and TLS included). The other numbers in
-  `Limits` are for the caller, who cancels: a cancelled call closes its connection at once.
+  It keeps one deadline, `limits.connect` (name lookup and TLS included, waiting for a free
+  connection not). The other seconds in `Limits` are for the caller, who cancels: cancelling
+  `send`, `read` or an iteration closes the connection at once and leaves nothing behind.
 - A request is written once. No redirect is followed and nothing is sent again, except when a
   kept connection proved dead before a byte of the request left.
 - A body is unpacked only if its `content-encoding` says so, and never grows past `max_reply`.
-- Whoever has an `Answer` reads it to its end or calls `close()`.
+- Its connection is free for others as soon as the whole body has arrived, read or not.
+- Whoever has an `Answer` reads it to its end, or closes it, or finishes it.
 
-Knows values and bytes. Refuses to open sockets: see `pool` and `proxy` for that.
+`Pool` (direct) and `Proxied` (through a proxy) are the transports; `route` chooses. Both may be
+used from several event loops at once. This module knows values and bytes; it opens no sockets.
 """
 
 from __future__ import annotations
