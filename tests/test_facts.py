@@ -153,6 +153,7 @@ from understudy import Usage
 from understudy.providers.facts import capabilities, cost, facts, limits
 limits("openai", "gpt-4o")
 capabilities("vllm", "m")
+capabilities("openai", "gpt-4o", {"context_window": 9})
 print("genai_prices" in sys.modules and sys.modules["genai_prices"] is not None)
 caps = capabilities("openai", "gpt-4o")
 print(caps.context_window, cost("openai", "gpt-4o", Usage(1, 1)) is None, caps.max_images)

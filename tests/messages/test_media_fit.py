@@ -83,6 +83,14 @@ def test_untouched_messages_and_parts_are_shared_with_the_original() -> None:
     assert result.messages[1].parts[0] is changed.parts[0]
 
 
+def test_a_tool_result_that_fits_is_shared_beside_one_that_does_not() -> None:
+    good, bad = Image(picture(), "image/png"), Image(picture(), "image/gif")
+    results = tuple(ToolResult(image.mime, content=(image,)) for image in (good, bad))
+    (message,) = fit(Request.of([Message("tool", results)]), ANYTHING).messages
+    assert message.parts[0] is results[0]
+    assert message.parts[1] == ToolResult("image/gif", content=(good,))
+
+
 # ---- type
 
 
@@ -249,6 +257,22 @@ def test_a_large_png_becomes_jpeg_where_that_is_taken_and_smaller_where_it_is_no
     assert (anywhere.mime, seen(anywhere).size) == ("image/jpeg", (64, 64))
     png = fitted(data, Capabilities(image_types=("image/png",), max_image_bytes=6000))
     assert (png.mime, seen(png).size) == ("image/png", (32, 32))
+
+
+def test_a_picture_of_exactly_as_many_bytes_as_are_taken_is_left_alone() -> None:
+    data = picture()
+    assert fitted(data, Capabilities(max_image_bytes=len(data))).data is data
+    assert fitted(data, Capabilities(max_image_bytes=len(data) + 1)).data is data
+
+
+def test_bytes_alone_send_a_picture_straight_down_the_ladder() -> None:
+    slack = written(pillow.new("RGB", (50, 50), "red"), "image/png", compress_level=0)
+    assert fitted(slack, Capabilities(max_image_bytes=5000)).mime == "image/jpeg"
+
+
+def test_notes_of_the_old_file_are_not_carried_into_the_new() -> None:
+    data = written(pillow.new("RGB", (50, 50)), "image/png", icc_profile=b"x" * 900, dpi=(9, 9))
+    assert "icc_profile" not in seen(fitted(data, Capabilities(max_image_pixels=10))).info
 
 
 def test_a_png_that_fits_once_it_is_scaled_stays_a_png() -> None:

@@ -85,6 +85,7 @@ class Home(pydantic.BaseModel):
 
     pet: Annotated[Cat | Dog, pydantic.Field(discriminator="kind")]
     guest: Cat | None = None
+    boss: Dog = pydantic.Field(description="who rules")
     since: date
     link: pydantic.HttpUrl
     notes: dict[str, Cat]
@@ -172,11 +173,31 @@ def test_a_pydantic_model_is_closed_the_same_way() -> None:
         **closed(
             pet={"anyOf": [CAT, DOG]},
             guest=nullable(CAT),
+            boss={**DOG, "description": "who rules"},
             since={"type": "string", "format": "date"},
             link={"type": "string", "minLength": 1, "maxLength": 2083},
             notes={"type": "object", "additionalProperties": CAT},
         ),
     }
+
+
+class Old:
+    """Stands for a model of an older pydantic, which wraps a reference with notes beside it."""
+
+    @classmethod
+    def model_json_schema(cls) -> dict[str, Any]:
+        cat = {"type": "object", "properties": {"lives": {"type": "integer"}}}
+        field = {"allOf": [{"$ref": "#/$defs/Cat"}], "description": "the pet", "default": None}
+        return {"type": "object", "properties": {"pet": field}, "$defs": {"Cat": cat}}
+
+    @classmethod
+    def model_validate_json(cls, text: str) -> Old:
+        raise ValueError(text)
+
+
+def test_a_reference_wrapped_by_an_older_pydantic_is_unwrapped() -> None:
+    pet = {**closed(lives={"type": "integer"}), "description": "the pet"}
+    assert shape(Old) == closed(pet=pet)
 
 
 def test_a_tagged_union_of_structs_carries_its_tags_under_their_wire_names() -> None:

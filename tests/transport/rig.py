@@ -8,10 +8,12 @@ last step a connection waits for the client to leave. Nothing here sleeps.
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import ssl
 import struct
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from pathlib import Path
 from types import TracebackType
 
 import uvloop
@@ -165,8 +167,10 @@ def play(story: Story, make: Callable[[], Pool] = Pool) -> None:
     """Run a story on both event loops and insist that it leaves nothing behind."""
     for run in (asyncio.run, on_uvloop):
         complaints: list[object] = []
+        before = open_sockets()
         run(stage(story, make(), complaints))
         assert not complaints
+        assert open_sockets() == before
 
 
 Story = Callable[[Pool], Coroutine[None, None, None]]
@@ -182,6 +186,16 @@ async def stage(story: Story, pool: Pool, complaints: list[object]) -> None:
             await pool.aclose()
     me = asyncio.current_task()
     assert await soon(lambda: asyncio.all_tasks() == {me}), asyncio.all_tasks()
+
+
+def open_sockets() -> int:
+    """How many sockets this process has open, where the system tells."""
+    listing = Path("/proc/self/fd")
+    if not listing.exists():
+        return 0
+    # The listing itself is among them and gone when it is looked at.
+    kinds = (os.readlink(entry) for entry in listing.iterdir() if entry.is_symlink())
+    return sum(kind.startswith("socket:") for kind in kinds)
 
 
 def on_uvloop(main: Coroutine[None, None, None]) -> None:

@@ -26,6 +26,7 @@ from transport.rig import (
     failure,
     hang,
     on_uvloop,
+    open_sockets,
     request,
     reset,
     soon,
@@ -131,7 +132,9 @@ def play(story: Story, refuse: bytes = b"") -> None:
         assert await soon(lambda: asyncio.all_tasks() == {me}), asyncio.all_tasks()
 
     for run in (asyncio.run, on_uvloop):
+        before = open_sockets()
         run(stage())
+        assert open_sockets() == before
 
 
 async def get(transport: Transport, server: Server) -> bytes:

@@ -35,17 +35,17 @@ class Mishap(NamedTuple):
 
 
 class Hooks:
-    """The hooks of all middleware, called in order; keeps the last mishaps for those who look."""
+    """The hooks of all middleware, called in order."""
 
-    def __init__(self, middleware: Sequence[object], kept: int = 100) -> None:
+    def __init__(self, middleware: Sequence[object], mishaps: deque[Mishap]) -> None:
         self.before = _all(middleware, "before_route")
         self.after = _all(middleware, "after_route")
         self.error = _all(middleware, "on_error")
-        self.mishaps: deque[Mishap] = deque(maxlen=kept)
+        self._mishaps = mishaps
 
     def opened(self, envelope: IntentEnvelope) -> IntentEnvelope:
         for hook in self.before:
-            changed = self.call("before_route", _on_copies, hook, envelope)
+            changed = self._call("before_route", hook, envelope)
             if isinstance(changed, IntentEnvelope):
                 envelope = changed
         return envelope
@@ -53,24 +53,23 @@ class Hooks:
     def closed(self, envelope: IntentEnvelope, response: AgentResponse) -> None:
         if response.decision_path:
             for hook in self.after:
-                self.call("after_route", _on_copies, hook, envelope, response)
+                self._call("after_route", hook, envelope, response)
         if response.error is not None:
             for hook in self.error:
-                self.call("on_error", _on_copies, hook, envelope, response.error)
+                self._call("on_error", hook, envelope, response.error)
 
-    def call(self, where: str, hook: Callable[..., object], *args: object) -> object:
+    def _call(
+        self,
+        where: str,
+        hook: Callable[..., object],
+        *values: IntentEnvelope | AgentResponse | ErrorInfo,
+    ) -> object:
         """What it returns, or None when it raises."""
         try:
-            return hook(*args)
+            return hook(*[value.copy() for value in values])
         except Exception as error:  # noqa: BLE001 - whoever watches changes nothing
-            self.mishaps.append(Mishap(where, error))
+            self._mishaps.append(Mishap(where, error))
             return None
-
-
-def _on_copies(
-    hook: Callable[..., object], *values: IntentEnvelope | AgentResponse | ErrorInfo
-) -> object:
-    return hook(*[value.copy() for value in values])
 
 
 def _all(middleware: Iterable[object], name: str) -> tuple[Callable[..., object], ...]:

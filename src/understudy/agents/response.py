@@ -62,6 +62,6 @@ class AgentResponse(msgspec.Struct, frozen=True, kw_only=True):
     def told(self, metadata: dict[str, object], path: tuple[str, ...]) -> AgentResponse:
         """The same answer with what the router knows; it was checked when it was made."""
         twin = self.__copy__()
-        force_setattr(twin, "metadata", {**metadata, **self.metadata})
+        force_setattr(twin, "metadata", {**metadata, **self.metadata} if self.metadata else metadata)
         force_setattr(twin, "decision_path", path)
         return twin

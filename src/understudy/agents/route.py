@@ -28,7 +28,8 @@ from understudy.core.walk import Try, walk
 START, END, TRIGGERED = EventKind.START, EventKind.END, EventKind.TRIGGERED
 
 _VERDICT = Verdict(Fault.UNKNOWN)
-_STAGE = Stage(DETERMINISTIC, judge=lambda error: _VERDICT, clock=lambda: 0.0)
+# `float()` is 0.0, always: the clock stands still.
+_STAGE = Stage(DETERMINISTIC, judge=lambda error: _VERDICT, clock=float)
 
 
 class Failed(ProviderError):
@@ -68,11 +69,23 @@ NOBODY = Lineup.of(())
 class Route:
     """What one route knows: the envelope nobody else can edit, who is in line, what happened."""
 
-    __slots__ = ("began", "clock", "envelope", "lineup", "log", "strategy", "tried", "unknown")
+    __slots__ = (
+        "began",
+        "clock",
+        "ended",
+        "envelope",
+        "lineup",
+        "log",
+        "strategy",
+        "strict",
+        "tried",
+        "unknown",
+    )
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, strict: bool) -> None:
         self.clock = clock
-        self.began = 0.0
+        self.strict = strict  # determinism is required
+        self.began = self.ended = 0.0  # the former by the clock, the latter since 1970
         self.envelope = BLANK
         self.lineup = NOBODY
         self.strategy = RoutingStrategy.DIRECT

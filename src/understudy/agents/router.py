@@ -6,11 +6,13 @@ It returns whatever happens. Only what is no `Exception` passes through: interru
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from understudy.agents.audience import Audience
 from understudy.agents.envelope import (
     Clock,
     IntentEnvelope,
@@ -21,11 +23,11 @@ from understudy.agents.envelope import (
 from understudy.agents.failure import ErrorCode, ErrorInfo, crash
 from understudy.agents.middleware import Hooks, Mishap
 from understudy.agents.play import Bridge, Play, perform
-from understudy.agents.record import Event, EventKind, KeepRecord, Record
+from understudy.agents.record import Event, EventKind, KeepRecord
 from understudy.agents.registry import AgentRegistry
 from understudy.agents.response import AgentResponse
 from understudy.agents.route import STRATEGIES, Outcome, Refused, Route
-from understudy.agents.spans import Sink, Span
+from understudy.agents.spans import Sink
 
 RECEIVED, DECISION, FINAL = EventKind.RECEIVED, EventKind.DECISION, EventKind.FINAL
 
@@ -57,9 +59,9 @@ class Router:
     ) -> None:
         self.registry = registry
         self.require_determinism = require_determinism
-        self._sinks = tuple(sinks)
-        self._recorder = recorder
-        self._hooks = Hooks(middleware)
+        self._mishaps: deque[Mishap] = deque(maxlen=100)
+        self._hooks = Hooks(middleware, self._mishaps)
+        self._audience = Audience(sinks, recorder, self._mishaps)
         self._instruments = instruments
         self._bridge = Bridge()
 
@@ -78,10 +80,10 @@ class Router:
     @property
     def mishaps(self) -> tuple[Mishap, ...]:
         """The last exceptions of hooks, sinks and the recorder."""
-        return tuple(self._hooks.mishaps)
+        return tuple(self._mishaps)
 
     def _play(self, given: IntentEnvelope) -> Play[AgentResponse]:
-        route = Route(self._instruments.clock)
+        route = Route(self._instruments.clock, self.require_determinism)
         outcome: Outcome | None = None
         try:
             self._admit(route, given)
@@ -127,57 +129,25 @@ class Router:
     def _finished(self, route: Route, outcome: Outcome) -> AgentResponse:
         """The outcome as the caller gets it; everybody else is told first."""
         agent, given, reason = outcome
-        error, log, now = given.error, route.log, self._instruments.wall()
-        trace_id = route.envelope.metadata.trace_id
+        error, log, trace_id = given.error, route.log, route.envelope.metadata.trace_id
+        route.ended = now = self._instruments.wall()
         metadata: dict[str, object] = {"agent": agent, "trace_id": trace_id, "timestamp": now}
         if route.unknown is not None:
             metadata["requested_strategy"] = route.unknown
         response = given.told(metadata, tuple(route.tried))
         log.append(Event(len(log) + 1, DECISION, agent, "", None, "", reason))
         log.append(Event(len(log) + 1, FINAL, agent, given.status, error))
-        self._tell(route, agent, None if error is None else error.message, response)
+        self._audience.told(route, agent, None if error is None else error.message, response)
         self._hooks.closed(route.envelope, response)
         return response
 
     def _abandoned(self, route: Route) -> None:
         """The caller left, or an interrupt passes through: no answer, but a span and a record."""
         route.cut()
+        route.ended = self._instruments.wall()
         agent = (ROUTER, *route.tried)[-1]
         route.log.append(Event(len(route.log) + 1, FINAL, agent, "cancelled"))
-        self._tell(route, agent, "cancelled", None)
-
-    def _tell(
-        self, route: Route, agent: str, error: str | None, response: AgentResponse | None
-    ) -> None:
-        call = self._hooks.call
-        if self._sinks:
-            span = self._span(route, agent, error)
-            for sink in self._sinks:
-                call("sink", sink, span)
-        if self._recorder is not None:
-            call("recorder", self._record, route, response)
-
-    def _span(self, route: Route, agent: str, error: str | None) -> Span:
-        envelope, path = route.envelope, tuple(route.tried)
-        return Span(
-            agent,
-            envelope.intent.name,
-            "ok" if error is None else "error",
-            (route.clock() - route.began) * 1e3,
-            error,
-            envelope.metadata.trace_id,
-            route.strategy,
-            len(path),
-            path,
-            route.unknown,
-            self._instruments.wall(),
-        )
-
-    def _record(self, route: Route, response: AgentResponse | None) -> None:
-        assert self._recorder is not None
-        kept = None if response is None else response.copy()
-        ranks, events = route.lineup.ranks, tuple(route.log)
-        self._recorder(Record(route.envelope, ranks, events, kept, self.require_determinism))
+        self._audience.told(route, agent, "cancelled", None)
 
 
 _NO_RACES = "PARALLEL is refused: who answers first is not determined"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from ipaddress import ip_address
@@ -10,41 +11,67 @@ from understudy.core.errors import SpecError
 from understudy.core.health import Clock, Cooldown
 from understudy.core.policy import POLICIES, Policy
 from understudy.gateway.config import Config, InvalidConfig, Problem
-from understudy.gateway.house import ClientKey, House, Rules
+from understudy.gateway.house import ClientKey, House, Recipe, Rules
 from understudy.gateway.http import ServerLimits
+from understudy.gateway.limits import Allowance
 from understudy.messages.capabilities import Capabilities
-from understudy.providers.base import Patience, Provider
+from understudy.providers.base import Patience
 from understudy.providers.catalogue import VENDORS, Vendor, by_name, key_in, url_in
-from understudy.providers.http import HttpProvider, Settings
-from understudy.providers.transport import Limits
+from understudy.providers.http import AUTH, Settings
+from understudy.providers.transport import Limits, Origin, render_head
 from understudy.registry import Registry
 from understudy.testing import Fake, Http
 
 Table = Mapping[str, object]
 
 
-def house_of(config: Config, env: Mapping[str, str], clock: Clock) -> House:
-    """Everything a configuration names, or InvalidConfig with what cannot be built."""
+def house_of(
+    config: Config, env: Mapping[str, str], clock: Clock, old: House | None = None
+) -> House:
+    """Everything a configuration names, or InvalidConfig with what cannot be built.
+
+    Providers that `old` has and that did not change are taken over with their connections.
+    """
+    house, problems = furnish(config, env, clock, old)
+    if problems:
+        raise InvalidConfig(problems)
+    return house
+
+
+def furnish(
+    config: Config, env: Mapping[str, str], clock: Clock, old: House | None = None
+) -> tuple[House, list[Problem]]:
+    """A house of what can be built, and what cannot."""
     gateway = config.gateway
     policy = bent(POLICIES[str(gateway["policy"])], config.policy)
     cooldown = Cooldown(**config.health)  # type: ignore[arg-type]
     registry = Registry(env=env, policy=policy, cooldown=cooldown, clock=clock)
-    problems = [
-        *_providers(registry, config, env),
-        *_aliases(registry, config.aliases),
-        *_exposed(gateway),
-    ]
-    if problems:
-        raise InvalidConfig(problems)
-    rules = Rules(
-        float(str(gateway["timeout"])),
-        bool(gateway["allow_specs"]),
-        {alias: bent(policy, table) for alias, table in config.policies.items()},
-    )
+    recipes, problems = _recipes(config, env)
+    _register(registry, recipes, old)
+    problems += _aliases(registry, config.aliases)
     keys = gateway["keys"]
     assert isinstance(keys, list)
-    clients = tuple(ClientKey(f"client{n}", key) for n, key in enumerate(keys, 1) if key)
-    return House(registry, clients, str(gateway.get("admin_key", "")), rules, _limits(gateway))
+    clients = tuple(ClientKey(f"client{n}", key) for n, key in enumerate(keys, 1))
+    admin = str(gateway.get("admin_key", ""))
+    house = House(registry, clients, admin, _rules(config, policy), _limits(gateway), recipes)
+    if old is not None:
+        house.inherit(old)
+    return house, problems
+
+
+def _rules(config: Config, policy: Policy) -> Rules:
+    gateway = config.gateway
+    return Rules(
+        timeout=float(str(gateway["timeout"])),
+        allow_specs=bool(gateway["allow_specs"]),
+        policies={alias: bent(policy, table) for alias, table in config.policies.items()},
+        allowance=Allowance(
+            float(str(gateway.get("max_concurrent", math.inf))),
+            float(str(gateway.get("rate", math.inf))),
+        ),
+        access_log=bool(gateway["access_log"]),
+        tracing=bool(gateway["tracing"]),
+    )
 
 
 def house_of_env(env: Mapping[str, str], clock: Clock) -> House | None:
@@ -84,17 +111,21 @@ def bent(policy: Policy, table: Table) -> Policy:
     return replace(policy, **table) if table else policy  # type: ignore[arg-type]
 
 
-def _providers(registry: Registry, config: Config, env: Mapping[str, str]) -> list[Problem]:
+def _recipes(config: Config, env: Mapping[str, str]) -> tuple[dict[str, Recipe], list[Problem]]:
+    recipes: dict[str, Recipe] = {}
     problems = []
     for name, table in config.providers.items():
         try:
-            registry.register_provider(name, _provider(name, table, env))
+            recipe = _recipe(name, table, env)
+            _sendable(recipe)
         except ValueError as error:
             problems.append(Problem(f"providers.{name}", str(error)))
-    return problems
+        else:
+            recipes[name] = recipe
+    return recipes, problems
 
 
-def _provider(name: str, table: Table, env: Mapping[str, str]) -> Provider:
+def _recipe(name: str, table: Table, env: Mapping[str, str]) -> Recipe:
     vendor = by_name().get(str(table.get("vendor", name)))
     if vendor is None and "vendor" in table:
         known = ", ".join(sorted(by_name()))
@@ -103,18 +134,41 @@ def _provider(name: str, table: Table, env: Mapping[str, str]) -> Provider:
     if not url:
         raise ValueError("base_url is missing, and its name is no vendor that has one")
     dialect = str(table.get("dialect", "")) or (vendor.dialect if vendor else "openai")
+    keys = _keys(table, vendor, env)
+    settings = _settings(table, vendor)
+    if vendor is not None and vendor.key_needed and not keys and "base_url" not in table:
+        missing = f"no key for provider {name!r}; set {' or '.join(vendor.keys)}, or api_key"
+        settings = replace(settings, missing=missing)
+    return Recipe(dialect, url.rstrip("/"), keys, settings)
+
+
+def _keys(table: Table, vendor: Vendor | None, env: Mapping[str, str]) -> tuple[str, ...]:
+    """The configured ones; a vendor's from the environment only go to the vendor's own address."""
     listed = table.get("api_keys", [])
     assert isinstance(listed, list)
-    keys = [str(table.get("api_key", "")), *listed]
-    if not any(keys) and vendor is not None and "base_url" not in table:
-        keys = [key_in(vendor, env)]
-    return HttpProvider(
-        name,
-        dialect=dialect,
-        base_url=url,
-        api_keys=[key for key in keys if key],
-        settings=_settings(table, vendor),
-    )
+    keys = tuple(key for key in (str(table.get("api_key", "")), *listed) if key)
+    if not keys and vendor is not None and "base_url" not in table:
+        keys = tuple(key for key in (key_in(vendor, env),) if key)
+    return keys
+
+
+def _sendable(recipe: Recipe) -> None:
+    """Raises ValueError for an address or a header that no request could be sent with."""
+    origin = Origin.from_url(recipe.base_url)
+    for key in recipe.keys or ("",):
+        headers = {**AUTH["bearer"](key), **recipe.settings.headers}
+        render_head("POST", origin, "/", headers)
+
+
+def _register(registry: Registry, recipes: Mapping[str, Recipe], old: House | None) -> None:
+    kept = {} if old is None else old.registry.providers
+    before = {} if old is None else old.recipes
+    for name, provider in kept.items():
+        if name not in before and name not in recipes:  # from the environment, which stays
+            registry.register_provider(name, provider)
+    for name, recipe in recipes.items():
+        same = name in kept and before.get(name) == recipe
+        registry.register_provider(name, kept[name] if same else recipe.made(name))
 
 
 def _settings(table: Table, vendor: Vendor | None) -> Settings:
@@ -158,10 +212,9 @@ def _aliases(registry: Registry, aliases: Mapping[str, str]) -> list[Problem]:
     return problems
 
 
-def _exposed(gateway: Table) -> list[Problem]:
+def exposed(host: str, keys: object) -> list[Problem]:
     """Without keys nobody but this machine may ask."""
-    host = str(gateway["host"])
-    if is_loopback(host) or gateway["keys"]:
+    if is_loopback(host) or keys:
         return []
     return [Problem("gateway.keys", f"are needed to listen on {host}; or listen on 127.0.0.1")]
 

@@ -14,7 +14,13 @@ from understudy.core.errors import OutOfTime, ProviderError, Stall
 from understudy.core.faults import Fault
 from understudy.core.health import Clock
 from understudy.core.walk import Try
-from understudy.dialects.base import Garbled, StreamWriter, Truncated, WireError
+from understudy.dialects.base import (
+    Garbled,
+    StreamReader,
+    StreamWriter,
+    Truncated,
+    WireError,
+)
 from understudy.driver import guard
 from understudy.gateway.http import Reply
 from understudy.gateway.scan import Scan
@@ -24,6 +30,7 @@ from understudy.providers.http import HttpProvider
 from understudy.stream import is_content
 from understudy.timers import call_later
 
+BITE = 1024  # bytes read at a time while looking for the first content
 HELD_MAX = 4 * 1024 * 1024  # bytes a target may send before its first content
 
 
@@ -108,7 +115,7 @@ class RawCarrier:
         async for data in answer:
             held.append(data)
             size += len(data)
-            if _commits(reader.feed(data)) or reader.beats:
+            if _fed(reader, data):
                 return
             if reader.failure is not None:
                 raise reader.failure
@@ -145,6 +152,16 @@ class RawCarrier:
             return b""
         dialect = self._provider.dialect
         return dialect.writer(self._step.target.model).write_error(status, message, kind)
+
+
+def _fed(reader: StreamReader, data: bytes) -> bool:
+    """Read on until the first content, and no further: the rest is not for us to read."""
+    for at in range(0, len(data), BITE):
+        if _commits(reader.feed(data[at : at + BITE])) or reader.beats:
+            return True
+        if reader.failure is not None:
+            return False
+    return False
 
 
 async def _pushed(answer: Answer, reply: Reply, watch: Watch, scan: Scan) -> None:

@@ -51,15 +51,21 @@ class Config:
 
 def read_config(text: str, env: Mapping[str, str]) -> Config:
     """Raises InvalidConfig with all problems."""
+    config, problems = examine(text, env)
+    if problems:
+        raise InvalidConfig(problems)
+    return config
+
+
+def examine(text: str, env: Mapping[str, str]) -> tuple[Config, list[Problem]]:
+    """What can be read, with defaults where it cannot, and every problem."""
+    reader = _Reader(env)
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InvalidConfig([Problem("the file", f"is not TOML: {error}")]) from None
-    reader = _Reader(env)
-    config = reader.read(raw)
-    if reader.problems:
-        raise InvalidConfig(reader.problems)
-    return config
+        reader.wrong("the file", f"is not TOML: {error}")
+        raw = {}
+    return reader.read(raw), reader.problems
 
 
 @dataclass(slots=True)
@@ -98,10 +104,14 @@ class _Reader:
             if name not in rows:
                 self.wrong(where, f"unknown key{_near(name, rows)}")
                 continue
+            before = len(self.problems)
             expanded = self.expand(where, given)
-            if not rows[name].kind.fits(expanded):
-                self.wrong(where, f"is {_shown(given)}; expected {rows[name].kind.words}")
-            found[name] = expanded
+            if len(self.problems) > before:
+                continue  # a variable that is not set says enough
+            if rows[name].kind.fits(expanded):
+                found[name] = expanded
+            else:
+                self.wrong(where, f"is {_shown(expanded)}; expected {rows[name].kind.words}")
         defaults = {key.name: key.default for key in keys if key.default is not None}
         return {**defaults, **found}
 
@@ -164,9 +174,11 @@ class _Reader:
         return value
 
     def _variable(self, path: str, name: str) -> str:
-        if name not in self.env:
-            self.wrong(path, f"the variable {name} is not set")
-        return self.env.get(name, "")
+        value = self.env.get(name, "")
+        if not value:
+            what = "is set but empty" if name in self.env else "is not set"
+            self.wrong(path, f"the variable {name} {what}")
+        return value
 
     def wrong(self, path: str, what: str) -> None:
         self.problems.append(Problem(path, what))
@@ -181,7 +193,9 @@ def _near(name: str, known: object) -> str:
 
 
 def _shown(value: object) -> str:
-    """A value in an error. Texts may be secrets and are not quoted."""
+    """A value in an error. Texts may be secrets and are not quoted, wherever they stand."""
     if isinstance(value, str):
         return "a text" if value else "an empty text"
-    return repr(value)[:60]
+    if isinstance(value, list):
+        return "a list" if value else "an empty list"
+    return "a table" if isinstance(value, dict) else repr(value)[:60]

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from understudy.core.errors import SpecError
+from understudy.core.errors import InvalidRequest, SpecError
 from understudy.core.policy import POLICIES, Policy
 from understudy.driver import Cast
 from understudy.gateway.http import ServerLimits
+from understudy.gateway.limits import UNLIMITED, Allowance, Gate
+from understudy.providers.http import HttpProvider, Settings
 from understudy.registry import Registry
+
+BENT_MOST = 1024  # chains under another policy that are kept; clients may name them without end
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,28 @@ class Rules:
     timeout: float = 600.0  # seconds, a whole request
     allow_specs: bool = True
     policies: Mapping[str, Policy] = field(default_factory=dict)  # by alias, where it differs
+    allowance: Allowance = UNLIMITED  # of each client key
+    access_log: bool = True
+    tracing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How a provider was made; equal recipes make equal providers."""
+
+    dialect: str
+    base_url: str
+    keys: tuple[str, ...] = field(repr=False)
+    settings: Settings
+
+    def made(self, name: str) -> HttpProvider:
+        return HttpProvider(
+            name,
+            dialect=self.dialect,
+            base_url=self.base_url,
+            api_keys=self.keys,
+            settings=self.settings,
+        )
 
 
 @dataclass(slots=True)
@@ -39,7 +65,30 @@ class House:
     admin_key: str = field(default="", repr=False)
     rules: Rules = field(default_factory=Rules)
     limits: ServerLimits = field(default_factory=ServerLimits)
+    recipes: Mapping[str, Recipe] = field(default_factory=dict, repr=False)
+    running: int = 0  # requests inside
+    emptied: Callable[[], None] | None = None  # called when the last of a replaced house is out
+    gates: dict[str, Gate] = field(init=False)  # by label; none where nothing is limited
     _bent: dict[tuple[str, str], tuple[Cast, Cast]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        labels = [key.label for key in self.keys] or [""]
+        allowance, clock = self.rules.allowance, self.registry.health.clock
+        self.gates = {x: Gate(allowance, clock) for x in labels} if allowance.limited else {}
+
+    def inherit(self, old: House) -> None:
+        """Take over the gates of keys that are still there: a reload is no fresh start."""
+        secrets = {key.secret: key.label for key in old.keys} or {"": ""}
+        for key in self.keys or (ClientKey("", ""),):
+            gate = old.gates.get(secrets.get(key.secret, "?"))
+            if gate is not None and gate.allowance == self.rules.allowance:
+                self.gates[key.label] = gate
+
+    def leave(self) -> None:
+        """A request is out."""
+        self.running -= 1
+        if not self.running and self.emptied is not None:
+            self.emptied()
 
     def who(self, secret: str) -> ClientKey | None:
         """Whose key this is; every key is compared, so the time tells nothing."""
@@ -51,7 +100,14 @@ class House:
         return found
 
     def is_admin(self, secret: str) -> bool:
-        return bool(self.admin_key) and hmac.compare_digest(self.admin_key, secret)
+        own = self.admin_key.encode()
+        return bool(own) and hmac.compare_digest(own, secret.encode())
+
+    def vendor(self, provider: str) -> str:
+        """Whose habits and prices a provider has; its own name if nothing else is known."""
+        found = self.registry.providers.get(provider)
+        told = found.settings.vendor if isinstance(found, HttpProvider) else ""
+        return told or provider
 
     def cast(self, model: str, wish: str = "") -> Cast:
         """The chain for what a client named; `wish` is the policy it asks for, if any."""
@@ -65,6 +121,8 @@ class House:
         if plain is not cast:  # registering makes new chains
             policy = self._policy(model, wish, cast.stage.policy)
             bent = replace(cast, stage=replace(cast.stage, policy=policy))
+            if len(self._bent) >= BENT_MOST:
+                self._bent.clear()
             self._bent[model, wish] = (cast, bent)
         return bent
 
@@ -74,7 +132,7 @@ class House:
             return ours
         if wish not in POLICIES or wish == "deterministic":
             known = "availability, fail_fast"
-            raise SpecError(f"unknown policy {wish!r} in x-understudy-policy; known: {known}")
+            raise InvalidRequest(f"x-understudy-policy is {wish[:40]!r}; known: {known}")
         # A client may ask for the stricter table, never for the more generous one.
         if wish == "fail_fast" and ours.name == "availability":
             return replace(ours, name="fail_fast", rules=POLICIES["fail_fast"].rules)

@@ -42,12 +42,26 @@ def _texts(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
+def _secrets(value: object) -> bool:
+    """Keys travel in headers: printable ASCII without blanks."""
+    return _texts(value) and all(_secret(item) for item in value)  # type: ignore[attr-defined]
+
+
+def _secret(value: object) -> bool:
+    return isinstance(value, str) and value.isascii() and value.isprintable() and " " not in value
+
+
 def _table_of_texts(value: object) -> bool:
     return isinstance(value, dict) and all(isinstance(item, str) for item in value.values())
 
 
 TEXT = Kind("a text", lambda v: isinstance(v, str) and v != "")
 TEXTS = Kind("a list of texts", _texts)
+SECRET = Kind("a key of printable ASCII without blanks", lambda v: v != "" and _secret(v))
+SECRETS = Kind(
+    "a list of keys of printable ASCII without blanks",
+    lambda v: _secrets(v) and "" not in v,  # type: ignore[operator]
+)
 FLAG = Kind("true or false", lambda v: isinstance(v, bool))
 SECONDS = _number(0.001, "seconds above 0")
 WAIT = _number(0, "seconds, 0 or more")
@@ -77,8 +91,8 @@ class Key:
 GATEWAY = (
     Key("host", TEXT, "address to listen on; other than loopback only with keys", "127.0.0.1"),
     Key("port", PORT, "port to listen on; 0 lets the system choose", 8080),
-    Key("keys", TEXTS, "client keys; without any, only loopback may be listened on", []),
-    Key("admin_key", TEXT, "for /understudy/api, sent as Bearer; without one, loopback only"),
+    Key("keys", SECRETS, "client keys; without any, only loopback may be listened on", []),
+    Key("admin_key", SECRET, "for /understudy/api, sent as Bearer; without one, loopback only"),
     Key("policy", _one_of("availability", "fail_fast"), "which table decides", "availability"),
     Key("timeout", SECONDS, "a whole request: all attempts, streaming included", 600),
     Key("allow_specs", FLAG, "may a client send a whole spec as the model, or only aliases", True),
@@ -89,6 +103,7 @@ GATEWAY = (
     Key("access_log", FLAG, "one line for every request, not only for failovers", True),
     Key("max_concurrent", COUNT, "requests at once for one client key"),
     Key("rate", _number(0.001, "requests a second, above 0"), "requests a second for one client key"),
+    Key("tracing", FLAG, "OpenTelemetry spans; needs its SDK and an exporter, set by OTEL_* variables", False),
 )
 PROVIDER = (
     Key("dialect", _one_of(*DIALECTS), "what it speaks; that of its vendor if there is one"),

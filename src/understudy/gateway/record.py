@@ -14,11 +14,12 @@ class Opening:
     """What is known when a request comes in."""
 
     id: str
-    surface: str  # the client's dialect
+    surface: str  # the client's dialect, or "embeddings", "count_tokens"
     model: str  # as the client named it
     stream: bool
     key: str  # label of the client's key
     at: float  # wall clock, epoch seconds
+    trace: str = ""  # the client's `traceparent`, if anybody traces
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class Record:
 
     opening: Opening
     status: int  # as the client saw it; 499 if it left
-    outcome: str  # "ok", "failed", "broken" (after the first content) or "left"
+    outcome: str  # "ok", "failed", "broken" (after the first content), "left" or "refused" (by us)
     seconds: float
     attempts: tuple[Attempt, ...] = ()
     usage: Usage | None = None

@@ -1,95 +1,104 @@
 """What must be known of a relayed stream without reading it: progress, errors, its true end.
 
-After the commit point chunks go through as they came. They are only searched for marks that
-cannot stand inside a JSON string: there a line break is escaped, and so is every quote.
+After the commit point chunks go through as they came. They are only searched, with plain byte
+searches, for marks that cannot stand inside a JSON string: there a line break is escaped, and so
+is every quote. Where something looks like an error, that line alone is decoded.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
+
+import msgspec
+
+LINE_MAX = 64 * 1024  # bytes of an unfinished line that are kept
 
 
 @dataclass(frozen=True, slots=True)
 class Marks:
     """One dialect's marks. `over` ends a stream for good; `finish` is enough if it just closes."""
 
-    over: re.Pattern[bytes]
-    finish: re.Pattern[bytes]
-    error: re.Pattern[bytes]
-    quiet: re.Pattern[bytes]  # frames that are no progress
+    over: tuple[bytes, ...] = ()
+    finish: tuple[bytes, ...] = ()
+    error: tuple[bytes, ...] = (b'"error"',)  # worth a closer look
+    quiet: tuple[bytes, ...] = ()  # frames that are no progress
 
-
-NEVER = re.compile(rb"(?!)")
-_DATA_ERROR = rb'(?:^|\n)data: ?\{\s*"error"\s*:\s*[\{"]'
 
 MARKS = {
     "openai": Marks(
-        re.compile(rb"(?:^|\n)data: ?\[DONE\]"),
-        re.compile(rb'"finish_reason":\s*"'),
-        re.compile(_DATA_ERROR + rb"|(?:^|\n)event: ?error"),
-        NEVER,
+        over=(b"\ndata: [DONE]", b"\ndata:[DONE]"),
+        finish=(b'"finish_reason":"', b'"finish_reason": "'),
     ),
     "responses": Marks(
-        re.compile(rb'"type":\s*"response\.(?:completed|incomplete|failed|cancelled)"'),
-        NEVER,
-        re.compile(
-            _DATA_ERROR + rb'|(?:^|\n)event: ?error|"type":\s*"(?:error|response\.failed)"'
+        over=tuple(
+            b'"type":%b"response.%b"' % (blank, end)
+            for blank in (b"", b" ")
+            for end in (b"completed", b"incomplete", b"failed", b"cancelled")
         ),
-        re.compile(rb'"type":\s*"keepalive"'),
+        error=(b'"type":"error"', b'"type": "error"', b'"response.failed"', b'\ndata: {"error"'),
+        quiet=(b'"type":"keepalive"', b'"type": "keepalive"'),
     ),
     "anthropic": Marks(
-        re.compile(rb'"type":\s*"message_stop"'),
-        NEVER,
-        re.compile(rb'(?:^|\n)event: ?error|(?:^|\n)data: ?\{\s*"type":\s*"error"'),
-        re.compile(rb'"type":\s*"ping"'),
+        over=(b'"type":"message_stop"', b'"type": "message_stop"'),
+        quiet=(b'"type":"ping"', b'"type": "ping"'),
     ),
-    "gemini": Marks(
-        NEVER,
-        re.compile(rb'"(?:finishReason|blockReason)":\s*["\d]'),
-        re.compile(_DATA_ERROR + rb'|(?:^|\n)\[?,?\s*\{\s*"error":\s*\{'),
-        NEVER,
-    ),
-    "ollama": Marks(
-        re.compile(rb'"done":\s*true'),
-        NEVER,
-        re.compile(rb'(?:^|\n)\{\s*"error":'),
-        NEVER,
-    ),
+    "gemini": Marks(finish=(b'"finishReason":', b'"blockReason":')),
+    "ollama": Marks(over=(b'"done":true', b'"done": true')),
 }
-OVERLAP = 64  # bytes kept from the chunk before, so that a mark cut in two is still found
 
 
 class Scan:
     """One stream, chunk by chunk."""
 
-    __slots__ = ("_marks", "_tail", "error", "finished", "over")
+    __slots__ = ("_marks", "_rest", "error", "finished", "over")
 
     def __init__(self, dialect: str) -> None:
         self._marks = MARKS[dialect]
-        self._tail = b""
+        self._rest = b"\n"  # the line that is not finished yet, with the break before it
         self.over = False
         self.finished = False  # the answer's own end was told, though not the stream's
-        self.error = b""  # what came with an error mark, for the classifier
+        self.error = b""  # an error's payload, for the classifier
 
     def feed(self, data: bytes) -> bool:
         """Look at a chunk; was it progress?"""
-        window = self._tail + data
-        self._tail = window[-OVERLAP:]
-        marks = self._marks
-        if not self.over and marks.over.search(window):
-            self.over = True
-        if not self.finished and marks.finish.search(window):
-            self.finished = True
-        if not self.error and (found := marks.error.search(window)):
-            self.error = window[found.start() :]
+        marks, window = self._marks, self._rest + data
+        last = window.rfind(b"\n")
+        self._rest = window[max(last, len(window) - LINE_MAX) :]
+        for mark in marks.over:
+            if mark in window:
+                self.over = True
+        for mark in marks.finish:
+            if mark in window:
+                self.finished = True
+        for mark in marks.error:
+            if mark in window:
+                self.error = self.error or _error(window)
         if b"{" not in data:
             return b"[DONE]" in data  # comments and blank lines are silence
-        return not (marks.quiet is not NEVER and self._only_quiet(data))
+        return not marks.quiet or not self._only_quiet(data)
 
     @property
     def complete(self) -> bool:
         return (self.over or self.finished) and not self.error
 
     def _only_quiet(self, data: bytes) -> bool:
-        return data.count(b"data:") == len(self._marks.quiet.findall(data))
+        return data.count(b"data:") == sum(data.count(mark) for mark in self._marks.quiet)
+
+
+def _error(window: bytes) -> bytes:
+    """The payload of the first line that is an error; "" if none is."""
+    for line in window.split(b"\n"):
+        payload = line.removeprefix(b"data:").strip(b" \r,[")
+        if payload.startswith(b"{") and _is_error(payload):
+            return payload
+    return b""
+
+
+def _is_error(payload: bytes) -> bool:
+    try:
+        value = msgspec.json.decode(payload)
+    except (msgspec.DecodeError, RecursionError):
+        return False  # half a line: it is looked at again when it is whole
+    if not isinstance(value, dict):
+        return False
+    return bool(value.get("error")) or value.get("type") in ("error", "response.failed")

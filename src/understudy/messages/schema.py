@@ -48,7 +48,7 @@ def schema_of(kind: type) -> Schema:
     """How an answer of this type must look; a type that cannot be one is a `TypeError`."""
     name = name_of(kind)
     try:
-        raw = kind.model_json_schema() if isinstance(kind, Pydantic) else _described(kind)
+        raw = kind.model_json_schema() if isinstance(kind, Pydantic) else shape_of(kind)
     except NameError as error:
         raise TypeError(f"{name} cannot be described: {error}") from error
     strict = _Strict(raw)
@@ -102,13 +102,6 @@ def instruction(schema: Wire | None) -> str:
         return "Answer with one JSON object and nothing else."
     told = msgspec.json.encode(schema).decode()
     return f"Answer with JSON that follows this schema, and nothing else: {told}"
-
-
-def _described(kind: type) -> Wire:
-    shape = shape_of(kind)
-    # Some types can be described but never read back, such as a union of two dataclasses.
-    msgspec.json.Decoder(kind)
-    return shape
 
 
 class _Strict:
