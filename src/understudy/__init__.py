@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from understudy.model import Model
     from understudy.providers.http import HttpProvider
     from understudy.registry import Registry, default_registry, parse
+    from understudy.structured import StructuredError
 
 __all__ = [
     "AVAILABILITY",
@@ -80,6 +81,7 @@ __all__ = [
     "Schema",
     "SpecError",
     "Stall",
+    "StructuredError",
     "Target",
     "Text",
     "TextDelta",
@@ -118,6 +120,7 @@ _HOMES = {
     "messages.response": "Event ReasoningDelta Response TextDelta Usage",
     "model": "Model",
     "registry": "Registry default_registry parse",
+    "structured": "StructuredError",
     "providers.http": "HttpProvider",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}

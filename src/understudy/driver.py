@@ -9,7 +9,7 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from understudy.core.errors import OutOfTime, ProviderError, Stall
 from understudy.core.faults import Fault
@@ -20,7 +20,7 @@ from understudy.core.walk import RELAY, Step, Steps, Try
 from understudy.messages.capabilities import ANYTHING, Capabilities
 from understudy.messages.fit import fit
 from understudy.messages.request import Request
-from understudy.providers.base import Call, Described, Patience, Provider
+from understudy.providers.base import Call, Described, Patience, Provider, Sized
 from understudy.timers import Watchdog
 
 PATIENCE = Patience()
@@ -52,7 +52,11 @@ class Cast:
 
 
 def capabilities_of(provider: Provider, model: str) -> Capabilities:
-    return provider.capabilities(model) if isinstance(provider, Described) else ANYTHING
+    """Everything known of a model, its window included; may be slow the first time."""
+    takes = provider.capabilities(model) if isinstance(provider, Described) else ANYTHING
+    if takes.context_window is None and isinstance(provider, Sized):
+        return replace(takes, context_window=provider.window(model))
+    return takes
 
 
 async def drive(steps: Steps, act: Callable[[Step], Awaitable[object]]) -> object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TypeVar
 
 from understudy.core.errors import ProviderError
 from understudy.core.faults import Fault
@@ -20,6 +21,7 @@ from understudy.stream import Stream, SyncStream
 from understudy.timers import sleep
 
 Prompt = str | Request | Iterable[Message]
+T = TypeVar("T")
 
 
 class Model:
@@ -46,6 +48,14 @@ class Model:
         """The answer of the first target that can, with the story of how it came about."""
         take = _Take(self.cast, _request(prompt, options))
         return await take.answer(self._deadline(timeout))
+
+    async def generate_as(
+        self, kind: type[T], prompt: Prompt, *, timeout: float | None = None, **options: object
+    ) -> T:
+        """An answer as a value of the caller's type: dataclass, msgspec Struct, pydantic model."""
+        from understudy.structured import generate_as  # needs msgspec: only for those who ask
+
+        return await generate_as(self, kind, prompt, timeout=timeout, **options)
 
     def stream(self, prompt: Prompt, *, timeout: float | None = None, **options: object) -> Stream:
         """An async context manager over events; the last one is the whole `Response`."""

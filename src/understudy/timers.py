@@ -39,10 +39,10 @@ async def sleep(clock: Clock, seconds: float) -> None:
     if later is None:
         await asyncio.sleep(seconds)
         return
-    done = asyncio.get_running_loop().create_future()
-    handle = later(seconds, lambda: done.done() or done.set_result(None))
+    rung = asyncio.Event()
+    handle = later(seconds, rung.set)
     try:
-        await done
+        await rung.wait()
     finally:
         handle.cancel()
 

@@ -1,14 +1,16 @@
-"""Real pictures, made on the spot."""
+"""Real pictures, made on the spot, and requests that hold them."""
 
 from __future__ import annotations
 
 import io
 import random
 
+import pytest
 from PIL import Image as pillow
 from PIL.ImageFile import ImageFile
 
-from understudy.messages.parts import Image
+from understudy import Capabilities, Fault, File, Image, ProviderError, Request, user
+from understudy.messages.fit import fit
 
 FORMATS = {
     "image/jpeg": "JPEG",
@@ -56,3 +58,18 @@ HEIC = (
     b"\x00\x00\x00\x18ftypheic\x00\x00\x00\x00mif1heic"
     b"\x00\x00\x00\x14ispe\x00\x00\x00\x00\x00\x00\x10\x00\x00\x00\x0c\x00"
 )
+
+
+def asking(*parts: str | Image | File) -> Request:
+    return Request.of([user(*parts)])
+
+
+def refused(request: Request, caps: Capabilities, **options: bool) -> str:
+    with pytest.raises(ProviderError) as caught:
+        fit(request, caps, **options)
+    assert (caught.value.fault, caught.value.billing) == (Fault.UNSUPPORTED, "not_sent")
+    return caught.value.message
+
+
+URL = Image(url="https://example.com/cat.png")
+JPEG_ONLY = Capabilities(image_types=("image/jpeg",))

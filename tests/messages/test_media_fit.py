@@ -1,55 +1,40 @@
-"""Requests fitted to targets: pictures of every kind, too many of them, schemas, tools."""
+"""One picture fitted to a target: its type, its pixels, its bytes."""
 
 from __future__ import annotations
-
-import copy
-import subprocess
-import sys
 
 import pytest
 from PIL import Image as pillow
 
-from tests.messages.pictures import HEIC, noise, picture, seen, written
-from tests.rig import Play, run
+from tests.messages.pictures import (
+    HEIC,
+    JPEG_ONLY,
+    URL,
+    asking,
+    noise,
+    picture,
+    refused,
+    seen,
+    written,
+)
 from understudy import (
     Capabilities,
-    Fault,
     File,
     Image,
     Message,
-    ProviderError,
     Request,
     Schema,
-    Text,
     Tool,
-    ToolCall,
     ToolResult,
-    assistant,
-    system,
     user,
 )
 from understudy.messages.capabilities import ANYTHING
-from understudy.messages.fit import OMITTED, fit, needs_work, pictures
-
-JPEG_ONLY = Capabilities(image_types=("image/jpeg",))
-URL = Image(url="https://example.com/cat.png")
-
-
-def asking(*parts: str | Image | File) -> Request:
-    return Request.of([user(*parts)])
+from understudy.messages.fit import fit, needs_work, pictures
 
 
 def fitted(data: bytes, caps: Capabilities, mime: str = "") -> Image:
     """The one picture of a request, as the target gets it."""
     (image,) = pictures(fit(asking("look", Image(data, mime)), caps))
     return image
-
-
-def refused(request: Request, caps: Capabilities, **options: bool) -> str:
-    with pytest.raises(ProviderError) as caught:
-        fit(request, caps, **options)
-    assert (caught.value.fault, caught.value.billing) == (Fault.UNSUPPORTED, "not_sent")
-    return caught.value.message
 
 
 # ---- nothing to do
@@ -283,156 +268,3 @@ def test_a_png_that_fits_once_it_is_scaled_stays_a_png() -> None:
 def test_a_byte_limit_that_cannot_be_met_is_unsupported() -> None:
     message = refused(asking(Image(noise((64, 64)))), Capabilities(max_image_bytes=100))
     assert "100 bytes" in message
-
-
-# ---- how many
-
-
-def test_of_too_many_pictures_the_newest_stay_and_the_turns_keep_their_shape() -> None:
-    a, b, c, d = (Image(picture(size=(n, n)), "image/png") for n in (1, 2, 3, 4))
-    request = Request.of(
-        [
-            user("first", a, "and", b),
-            assistant("hm", ToolCall("1", "shoot")),
-            Message("tool", (ToolResult("1", "shoot", (Text("here"), c)),)),
-            user(d),
-        ]
-    )
-    before = copy.deepcopy(request)
-    result = fit(request, Capabilities(max_images=2))
-    assert [message.role for message in result.messages] == ["user", "assistant", "tool", "user"]
-    assert result.messages[0].parts == (Text("first"), Text(OMITTED), Text("and"), Text(OMITTED))
-    assert pictures(result) == [c, d]
-    assert result.messages[1:] == request.messages[1:]
-    assert request == before
-    one = fit(request, Capabilities(max_images=1))
-    assert one.messages[2].parts == (ToolResult("1", "shoot", (Text("here"), Text(OMITTED))),)
-    assert OMITTED == "[earlier image omitted to fit this model's per-request image limit]"
-
-
-def test_pictures_that_are_left_out_need_not_fit() -> None:
-    request = asking(Image(HEIC), Image(picture("image/jpeg"), "image/jpeg"))
-    caps = Capabilities(max_images=1, image_types=("image/jpeg",))
-    assert not needs_work(request, caps)
-    assert len(pictures(fit(request, caps))) == 1
-
-
-def test_pictures_by_url_count_like_others_and_are_never_fetched() -> None:
-    request = asking(URL, URL, Image(url="https://example.com/b.heic", mime="image/heic"))
-    assert len(pictures(fit(request, Capabilities(max_images=2)))) == 2
-    assert "never fetched" in refused(request, JPEG_ONLY)
-    assert refused(request, Capabilities(max_images=0)) == "takes no images"
-
-
-@pytest.mark.parametrize(
-    "request_",
-    [
-        asking(Image(picture())),
-        asking(URL),
-        Request.of([Message("tool", (ToolResult("1", content=(Image(picture()),)),))]),
-    ],
-)
-def test_a_target_that_takes_no_pictures_is_unsupported(request_: Request) -> None:
-    assert refused(request_, Capabilities(max_images=0)) == "takes no images"
-
-
-# ---- whether it is heavy
-
-
-@pytest.mark.parametrize(
-    ("data", "caps", "heavy"),
-    [
-        (picture("image/png"), ANYTHING, False),
-        (picture("image/png"), JPEG_ONLY, True),
-        (picture(size=(9, 1)), Capabilities(max_image_pixels=8), True),
-        (picture(size=(8, 1)), Capabilities(max_image_pixels=8), False),
-        (picture(), Capabilities(max_image_bytes=9), True),
-    ],
-)
-def test_work_is_announced_exactly_when_bytes_must_change(
-    data: bytes, caps: Capabilities, heavy: bool
-) -> None:
-    request = asking(Image(data, "image/gif"))  # to be corrected in any case: that is no work
-    assert needs_work(request, caps) is heavy
-    if heavy and caps.max_image_bytes is None:
-        assert pictures(fit(request, caps))[0].data != data
-
-
-# ---- tools, streams, schemas
-
-
-def test_tools_and_streams_go_only_where_they_are_taken() -> None:
-    caps = Capabilities(tools=False, streaming=False)
-    assert refused(Request.of("hi").having(tools=(Tool("f"),)), caps) == "takes no tools"
-    assert refused(Request.of("hi"), caps, stream=True) == "does not stream"
-    assert fit(Request.of("hi"), caps).messages == (user("hi"),)
-
-
-def test_a_schema_is_put_into_words_for_a_target_that_takes_none() -> None:
-    schema: Schema = Schema({"type": "object", "properties": {"n": {"type": "integer"}}})
-    request = Request.of([system("be brief"), user("hi"), system("later")]).having(output=schema)
-    result = fit(request, Capabilities(structured=False))
-    told = result.messages[1]
-    assert [m.role for m in result.messages] == ["system", "system", "user", "system"]
-    assert '{"type":"object","properties":{"n":{"type":"integer"}}}' in told.text
-    assert result.output is None
-    assert request.output is schema
-
-
-def test_any_json_is_asked_for_in_words_too() -> None:
-    request = Request.of([system("be brief")]).having(output=Schema())
-    result = fit(request, Capabilities(structured=False))
-    assert "JSON object" in result.messages[1].text
-
-
-# ---- in a chain
-
-
-def test_every_target_gets_the_original_fitted_to_its_own_limits() -> None:
-    play = Play().script(tiny=[503, 503], fine=["seen"])
-    play.p.describe("none", Capabilities(max_images=0))
-    play.p.describe("tiny", Capabilities(image_types=("image/jpeg",), max_image_pixels=10))
-    play.p.describe("fine", Capabilities(image_types=("image/png",)))
-    request = asking("look", Image(picture(size=(40, 40)), "image/png"))
-    reply = run(play.registry.parse("p/none, p/tiny, p/fine").generate(request))
-    story = ["p/none=unsupported", "p/tiny=transient", "p/tiny=transient", "p/fine=ok"]
-    assert (reply.text, play.told, play.called) == ("seen", story, ["tiny", "tiny", "fine"])
-    given = [pictures(sent)[0] for _, sent in play.p.calls]
-    assert [(image.mime, seen(image).size) for image in given] == [
-        ("image/jpeg", (10, 10)),
-        ("image/jpeg", (10, 10)),
-        ("image/png", (40, 40)),
-    ]
-    assert play.health.available("p/none")
-
-
-# ---- without Pillow
-
-
-SCRIPT = """
-import sys
-sys.modules["PIL"] = None
-from understudy import Capabilities, Image, ProviderError, Request, user
-from understudy.messages.fit import fit
-png = bytes.fromhex(sys.argv[1])
-request = Request.of([user(Image(png, "image/png"))])
-assert fit(request, Capabilities(image_types=("image/png",), max_image_pixels=8)) is request
-try:
-    fit(request, Capabilities(image_types=("image/jpeg",)))
-except ProviderError as error:
-    print(error.fault, error.message)
-"""
-
-
-def test_without_pillow_pictures_that_fit_pass_and_others_are_unsupported() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, picture().hex()], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.startswith("unsupported")
-    assert "understudy[media]" in done.stdout
-
-
-def test_pillow_is_not_loaded_until_a_picture_must_change() -> None:
-    code = "import sys, understudy; print('PIL' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from understudy.agents.middleware import Mishap
 from understudy.agents.record import KeepRecord, Record
 from understudy.agents.response import AgentResponse
-from understudy.agents.route import Route
+from understudy.agents.route import Outcome, Route
 from understudy.agents.spans import Sink, Span
 
 
@@ -25,12 +25,10 @@ class Audience:
         self._recorder = recorder
         self._mishaps = mishaps
 
-    def told(
-        self, route: Route, agent: str, error: str | None, response: AgentResponse | None
-    ) -> None:
-        """`agent` had the last word; `response` is None when the route was cancelled."""
+    def told(self, route: Route, outcome: Outcome, response: AgentResponse | None) -> None:
+        """`response` is what the caller gets, None when the route was cancelled."""
         if self._sinks:
-            span = _span(route, agent, error)
+            span = _span(route, outcome)
             for sink in self._sinks:
                 try:
                     sink(span)
@@ -38,19 +36,19 @@ class Audience:
                     self._mishaps.append(Mishap("sink", mishap))
         if self._recorder is not None:
             try:
-                self._recorder(_record(route, response))
+                self._recorder(_record(route, outcome, response))
             except Exception as mishap:  # noqa: BLE001 - as above
                 self._mishaps.append(Mishap("recorder", mishap))
 
 
-def _span(route: Route, agent: str, error: str | None) -> Span:
-    envelope, path = route.envelope, tuple(route.tried)
+def _span(route: Route, outcome: Outcome) -> Span:
+    envelope, error, path = route.envelope, outcome.response.error, tuple(route.tried)
     return Span(
-        agent,
+        outcome.agent,
         envelope.intent.name,
         "ok" if error is None else "error",
         (route.clock() - route.began) * 1e3,
-        error,
+        None if error is None else error.message,
         envelope.metadata.trace_id,
         route.strategy,
         len(path),
@@ -60,8 +58,16 @@ def _span(route: Route, agent: str, error: str | None) -> Span:
     )
 
 
-def _record(route: Route, response: AgentResponse | None) -> Record:
-    # The caller may edit what it gets, so the record keeps a copy.
-    kept = None if response is None else response.copy()
-    events = tuple(route.log)
-    return Record(route.envelope, route.lineup.ranks, events, kept, route.strict)
+def _record(route: Route, outcome: Outcome, response: AgentResponse | None) -> Record:
+    return Record(
+        route.envelope,
+        route.lineup.ranks,
+        route.strategy,
+        tuple(route.tried),
+        tuple(route.ends),
+        outcome.agent,
+        outcome.reason,
+        # The caller may edit what it gets, so the record keeps a copy.
+        None if response is None else response.copy(),
+        route.strict,
+    )

@@ -1,14 +1,15 @@
-"""What happened on a route, event for event, and who keeps it."""
+"""What happened on a route, and who keeps it. The events are read from the record, not stored."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import StrEnum
+from itertools import chain, pairwise
 
 import msgspec
 
-from understudy.agents.envelope import IntentEnvelope
+from understudy.agents.envelope import IntentEnvelope, RoutingStrategy
 from understudy.agents.failure import ErrorInfo
 from understudy.agents.registry import Ranked
 from understudy.agents.response import AgentResponse
@@ -26,7 +27,7 @@ class EventKind(StrEnum):
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One line of a record."""
+    """One line of a record. How long things took is not in it, so equal routes compare equal."""
 
     seq: int  # from 1
     kind: EventKind
@@ -35,7 +36,6 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
     error: ErrorInfo | None = None
     to: str = ""  # TRIGGERED: who is next
     note: str = ""  # RECEIVED: the strategy asked for; DECISION: the reason
-    ms: float = 0.0  # END: how long it took
 
     def __str__(self) -> str:
         said = f"{self.error.code}: {self.error.message}" if self.error else ""
@@ -44,21 +44,59 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
         return " ".join(str(word) for word in words if word)
 
 
+class Ended(msgspec.Struct, frozen=True):
+    """How it went with one agent."""
+
+    agent: str
+    status: str  # "success", "error" or "cancelled"
+    error: ErrorInfo | None = None
+    ms: float = 0.0
+
+
 class Record(msgspec.Struct, frozen=True):
-    """One route: what came in, who stood in line, what happened, what went out."""
+    """One route: what came in, who stood in line, who was asked, what went out."""
 
     envelope: IntentEnvelope
     candidates: tuple[Ranked, ...]  # in order; empty when it never came to that
-    events: tuple[Event, ...]
+    strategy: RoutingStrategy  # the one in force
+    path: tuple[str, ...]  # who was asked, in order
+    ends: tuple[Ended, ...]  # in the order in which they came
+    agent: str  # who had the last word
+    reason: str
     response: AgentResponse | None  # None: the route was cancelled
     require_determinism: bool = True
 
     @property
-    def path(self) -> tuple[str, ...]:
-        return tuple(event.agent for event in self.events if event.kind is EventKind.START)
+    def events(self) -> tuple[Event, ...]:
+        """What happened, in order, numbered from 1."""
+        parts = chain(self._opening(), self._attempts(), self._closing())
+        return tuple(msgspec.structs.replace(e, seq=n) for n, e in enumerate(parts, 1))
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.events))
+
+    def _opening(self) -> Iterator[Event]:
+        yield Event(0, EventKind.RECEIVED, note=str(self.envelope.routing.strategy or ""))
+
+    def _attempts(self) -> Iterator[Event]:
+        starts = [Event(0, EventKind.START, name) for name in self.path]
+        ends = [Event(0, EventKind.END, e.agent, e.status, e.error) for e in self.ends]
+        if self.strategy is RoutingStrategy.PARALLEL:
+            return chain(starts, ends)
+        triggered: list[list[Event]] = [[] for _ in self.path]
+        if self.strategy is RoutingStrategy.FALLBACK:
+            for n, (failed, following) in enumerate(pairwise(self.path)):
+                triggered[n] = [Event(0, EventKind.TRIGGERED, failed, to=following)]
+        rounds = zip(starts, ends, triggered, strict=True)
+        return chain.from_iterable((start, end, *then) for start, end, then in rounds)
+
+    def _closing(self) -> Iterator[Event]:
+        response = self.response
+        if response is None:
+            yield Event(0, EventKind.FINAL, self.agent, "cancelled")
+        else:
+            yield Event(0, EventKind.DECISION, self.agent, note=self.reason)
+            yield Event(0, EventKind.FINAL, self.agent, response.status, response.error)
 
 
 KeepRecord = Callable[[Record], None]

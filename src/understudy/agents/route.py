@@ -7,16 +7,16 @@ that stands still, so nothing but the agents' own answers can bend a path.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from inspect import isawaitable
 from types import MappingProxyType
 from typing import NamedTuple
 
 from understudy.agents.agent import Agent
+from understudy.agents.blocking import Wait, awaited
 from understudy.agents.envelope import Clock, Intent, IntentEnvelope, RoutingStrategy
 from understudy.agents.failure import ErrorCode, ErrorInfo, crash, garbage
-from understudy.agents.play import Play, perform
-from understudy.agents.record import Event, EventKind
+from understudy.agents.record import Ended
 from understudy.agents.registry import Lineup
 from understudy.agents.response import AgentResponse
 from understudy.core.errors import ChainExhausted, ProviderError
@@ -24,8 +24,6 @@ from understudy.core.faults import Fault, Verdict
 from understudy.core.policy import DETERMINISTIC
 from understudy.core.stage import Candidate, Stage
 from understudy.core.walk import Try, walk
-
-START, END, TRIGGERED = EventKind.START, EventKind.END, EventKind.TRIGGERED
 
 _VERDICT = Verdict(Fault.UNKNOWN)
 # `float()` is 0.0, always: the clock stands still.
@@ -73,38 +71,35 @@ class Route:
         "began",
         "clock",
         "ended",
+        "ends",
         "envelope",
         "lineup",
-        "log",
         "strategy",
         "strict",
         "tried",
         "unknown",
+        "wait",
     )
 
-    def __init__(self, clock: Clock, strict: bool) -> None:
+    def __init__(self, clock: Clock, strict: bool, wait: Wait) -> None:
         self.clock = clock
+        self.wait = wait
         self.strict = strict  # determinism is required
         self.began = self.ended = 0.0  # the former by the clock, the latter since 1970
         self.envelope = BLANK
         self.lineup = NOBODY
         self.strategy = RoutingStrategy.DIRECT
         self.unknown: str | None = None  # the strategy that was asked for and does not exist
-        self.tried: list[str] = []
-        self.log: list[Event] = []
+        self.tried: list[str] = []  # who was asked
+        self.ends: list[Ended] = []  # and how it went, as far as it is known
 
-    def ask(self, agent: Agent) -> Play[AgentResponse]:
-        """One agent's answer. Whatever goes wrong in it is a failure, and an answer too."""
-        answer = self.call(agent)
-        if not isinstance(answer, AgentResponse):
-            answer = yield from answer
-        return answer
+    def call(self, agent: Agent) -> AgentResponse | Coroutine[object, object, AgentResponse]:
+        """Ask an agent. Whatever goes wrong in it is a failure, and an answer too.
 
-    def call(self, agent: Agent) -> AgentResponse | Play[AgentResponse]:
-        """As `ask`, but a play is only made for those who do not answer at once."""
-        name, log = agent.name, self.log
+        Who answers at once costs no coroutine.
+        """
+        name = agent.name
         self.tried.append(name)
-        log.append(Event(len(log) + 1, START, name))
         envelope = self.envelope.copy()
         began = self.clock()
         try:
@@ -114,36 +109,34 @@ class Route:
         if type(answer) is not AgentResponse:
             return self._later(name, answer, began)
         ms = (self.clock() - began) * 1e3
-        log.append(Event(len(log) + 1, END, name, answer.status, answer.error, "", "", ms))
+        self.ends.append(Ended(name, answer.status, answer.error, ms))
         return answer
 
-    def _later(self, name: str, answer: object, began: float) -> Play[AgentResponse]:
+    async def _later(self, name: str, answer: object, began: float) -> AgentResponse:
         """The rest of asking somebody who did not answer at once, or not properly."""
         if isawaitable(answer):
             try:
-                answer = yield answer
+                answer = await self.wait(answer)
             except Exception as error:  # noqa: BLE001 - as above
                 answer = AgentResponse.failure(crash(error))
         if not isinstance(answer, AgentResponse):
             answer = AgentResponse.failure(garbage(answer))
-        log, ms = self.log, (self.clock() - began) * 1e3
-        log.append(Event(len(log) + 1, END, name, answer.status, answer.error, "", "", ms))
+        ms = (self.clock() - began) * 1e3
+        self.ends.append(Ended(name, answer.status, answer.error, ms))
         return answer
 
     def cut(self) -> None:
         """Close the lines of those who were asked and never came to an end."""
-        ended = {event.agent for event in self.log if event.kind is END}
-        for name in self.tried:
-            if name not in ended:
-                self.log.append(Event(len(self.log) + 1, END, name, "cancelled"))
+        ended = {end.agent for end in self.ends}
+        self.ends += [Ended(name, "cancelled") for name in self.tried if name not in ended]
 
 
-def fallback(route: Route) -> Play[Outcome]:
+def fallback(route: Route) -> Awaitable[Outcome]:
     """One after another, until one succeeds."""
     return _walked(route, route.lineup.chain, "fallback success at index {}")
 
 
-def direct(route: Route) -> Play[Outcome]:
+def direct(route: Route) -> Awaitable[Outcome]:
     """The named one or the first, and nobody else."""
     wanted, lineup = route.envelope.routing.target_agent, route.lineup
     if wanted and wanted not in lineup.agents:
@@ -154,18 +147,16 @@ def direct(route: Route) -> Play[Outcome]:
     return _walked(route, (one,), "direct match")
 
 
-def _walked(route: Route, chain: tuple[Candidate, ...], won: str) -> Play[Outcome]:
-    agents, log, tried = route.lineup.agents, route.log, route.tried
+async def _walked(route: Route, chain: tuple[Candidate, ...], won: str) -> Outcome:
+    agents, tried = route.lineup.agents, route.tried
     steps = walk(chain, _STAGE)
     try:
         step = next(steps)
         while isinstance(step, Try):
             target = step.target
-            if tried:
-                log.append(Event(len(log) + 1, TRIGGERED, tried[-1], "", None, target.model))
             answer = route.call(agents[target.model])
             if not isinstance(answer, AgentResponse):
-                answer = yield from answer
+                answer = await answer
             error = answer.error
             if error is None:
                 step = steps.send(answer)
@@ -184,28 +175,34 @@ def _walked(route: Route, chain: tuple[Candidate, ...], won: str) -> Play[Outcom
     raise AssertionError(f"a walk over agents never says {step!r}")
 
 
-def broadcast(route: Route) -> Play[Outcome]:
+async def broadcast(route: Route) -> Outcome:
     """Everybody in order; the last success counts, or else the last failure."""
     best: Outcome | None = None
     for agent in route.lineup.agents.values():
-        answer = yield from route.ask(agent)
+        answer = route.call(agent)
+        if not isinstance(answer, AgentResponse):
+            answer = await answer
         if answer.error is None:
             best = Outcome(agent.name, answer, "broadcast last success")
-        last = Outcome(agent.name, answer, f"all of {len(route.lineup.agents)} failed")
+        last = Outcome(agent.name, answer, f"all of {len(route.tried)} failed")
     return best or last
 
 
-def parallel(route: Route) -> Play[Outcome]:
+async def parallel(route: Route) -> Outcome:
     """Everybody at once; the first success counts, or else the failure that came last."""
-    outcome = yield _raced(route)
+    outcome = await route.wait(_raced(route))
     assert isinstance(outcome, Outcome)
     return outcome
 
 
 async def _raced(route: Route) -> Outcome:
     async def ask(agent: Agent) -> Outcome:
-        return Outcome(agent.name, await perform(route.ask(agent)), "parallel first success")
+        answer = route.call(agent)
+        if not isinstance(answer, AgentResponse):
+            answer = await answer
+        return Outcome(agent.name, answer, "parallel first success")
 
+    route.wait = awaited  # a race has an event loop, whoever waits for its end
     tasks = [asyncio.create_task(ask(agent)) for agent in route.lineup.agents.values()]
     running = set(tasks)
     try:
@@ -215,16 +212,16 @@ async def _raced(route: Route) -> Outcome:
             for outcome in done:  # in the agents' order, should two have finished together
                 if outcome.response.error is None:
                     return outcome
-        ended = [event.agent for event in route.log if event.kind is END]
-        last = next(outcome for outcome in done if outcome.agent == ended[-1])
+        last = next(outcome for outcome in done if outcome.agent == route.ends[-1].agent)
         return last._replace(reason=f"all of {len(tasks)} failed")
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        route.cut()
 
 
-STRATEGIES: Mapping[RoutingStrategy, Callable[[Route], Play[Outcome]]] = MappingProxyType(
+STRATEGIES: Mapping[RoutingStrategy, Callable[[Route], Awaitable[Outcome]]] = MappingProxyType(
     {
         RoutingStrategy.DIRECT: direct,
         RoutingStrategy.FALLBACK: fallback,

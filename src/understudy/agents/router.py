@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from understudy.agents.audience import Audience
+from understudy.agents.blocking import Bridge, Wait, awaited
 from understudy.agents.envelope import (
     Clock,
     IntentEnvelope,
@@ -22,16 +23,14 @@ from understudy.agents.envelope import (
 )
 from understudy.agents.failure import ErrorCode, ErrorInfo, crash
 from understudy.agents.middleware import Hooks, Mishap
-from understudy.agents.play import Bridge, Play, perform
-from understudy.agents.record import Event, EventKind, KeepRecord
+from understudy.agents.record import KeepRecord
 from understudy.agents.registry import AgentRegistry
 from understudy.agents.response import AgentResponse
 from understudy.agents.route import STRATEGIES, Outcome, Refused, Route
 from understudy.agents.spans import Sink
 
-RECEIVED, DECISION, FINAL = EventKind.RECEIVED, EventKind.DECISION, EventKind.FINAL
-
 ROUTER = "router"  # stands in for the agent when nobody was asked
+CANCELLED = AgentResponse.failure(ErrorInfo(ErrorCode.WORKFLOW_ABORTED, "cancelled"))
 LONGEST_CHAIN = 64  # identities; agents that keep asking one another are stopped here
 
 
@@ -66,12 +65,12 @@ class Router:
         self._bridge = Bridge()
 
     def route(self, envelope: IntentEnvelope) -> Coroutine[object, object, AgentResponse]:
-        """The answer, or why there is none; never an exception of an agent or of our own."""
-        return perform(self._play(envelope))
+        """Await it: the answer, or why there is none; no exception of an agent or of our own."""
+        return self._route(envelope, awaited)
 
     def route_sync(self, envelope: IntentEnvelope) -> AgentResponse:
         """`route` for callers that cannot await; works inside a running event loop too."""
-        return self._bridge.perform(self._play(envelope))
+        return self._bridge.run(self._route(envelope, self._bridge.wait))
 
     def close(self) -> None:
         """End the thread behind `route_sync`, if it was ever needed."""
@@ -82,12 +81,12 @@ class Router:
         """The last exceptions of hooks, sinks and the recorder."""
         return tuple(self._mishaps)
 
-    def _play(self, given: IntentEnvelope) -> Play[AgentResponse]:
-        route = Route(self._instruments.clock, self.require_determinism)
+    async def _route(self, given: IntentEnvelope, wait: Wait) -> AgentResponse:
+        route = Route(self._instruments.clock, self.require_determinism, wait)
         outcome: Outcome | None = None
         try:
             self._admit(route, given)
-            outcome = yield from STRATEGIES[route.strategy](route)
+            outcome = await STRATEGIES[route.strategy](route)
         except Refused as refusal:
             outcome = _refused(refusal.info)
         except Exception as error:  # noqa: BLE001 - the router returns, it does not raise
@@ -103,7 +102,6 @@ class Router:
             what = type(given).__name__
             raise Refused(ErrorCode.VALIDATION_ERROR, f"an envelope is wanted, not {what}")
         envelope = route.envelope = self._own(given)
-        route.log.append(Event(1, RECEIVED, "", "", None, "", str(given.routing.strategy or "")))
         if self._hooks.before:
             envelope = route.envelope = self._own(self._hooks.opened(envelope))
         route.began = route.clock()
@@ -128,26 +126,22 @@ class Router:
 
     def _finished(self, route: Route, outcome: Outcome) -> AgentResponse:
         """The outcome as the caller gets it; everybody else is told first."""
-        agent, given, reason = outcome
-        error, log, trace_id = given.error, route.log, route.envelope.metadata.trace_id
         route.ended = now = self._instruments.wall()
-        metadata: dict[str, object] = {"agent": agent, "trace_id": trace_id, "timestamp": now}
+        trace_id = route.envelope.metadata.trace_id
+        metadata: dict[str, object] = {"agent": outcome.agent, "trace_id": trace_id, "timestamp": now}
         if route.unknown is not None:
             metadata["requested_strategy"] = route.unknown
-        response = given.told(metadata, tuple(route.tried))
-        log.append(Event(len(log) + 1, DECISION, agent, "", None, "", reason))
-        log.append(Event(len(log) + 1, FINAL, agent, given.status, error))
-        self._audience.told(route, agent, None if error is None else error.message, response)
+        response = outcome.response.told(metadata, tuple(route.tried))
+        self._audience.told(route, outcome, response)
         self._hooks.closed(route.envelope, response)
         return response
 
     def _abandoned(self, route: Route) -> None:
         """The caller left, or an interrupt passes through: no answer, but a span and a record."""
-        route.cut()
         route.ended = self._instruments.wall()
+        route.cut()
         agent = (ROUTER, *route.tried)[-1]
-        route.log.append(Event(len(route.log) + 1, FINAL, agent, "cancelled"))
-        self._audience.told(route, agent, "cancelled", None)
+        self._audience.told(route, Outcome(agent, CANCELLED, "cancelled"), None)
 
 
 _NO_RACES = "PARALLEL is refused: who answers first is not determined"

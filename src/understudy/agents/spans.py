@@ -11,7 +11,7 @@ import msgspec
 from understudy.agents.codec import write
 
 
-class Span(msgspec.Struct, frozen=True):
+class Span(msgspec.Struct, frozen=True, gc=False):
     """How one route went. `agent` is who had the last word, or `router` when nobody was asked."""
 
     agent: str

@@ -11,6 +11,7 @@
     ├── Stall                    our watchdog fired; knows its phase
     ├── OutOfTime                the caller's own deadline passed; nobody is blamed
     ├── ProviderError            one failed attempt: fault, target, status_code, retry_after
+    ├── StructuredError          an answer that is not of the type asked for (`generate_as`)
     └── ChainExhausted           an ExceptionGroup: one error per failed or skipped target
 
 A message names the thing, shows what was found and says what would be right. No secrets.

@@ -210,7 +210,7 @@ class _Trip:
         return ChainExhausted(errors, self.story, soonest if 0 < soonest < math.inf else None)
 
     def _wait(self, candidate: Candidate, error: ProviderError) -> float:
-        """Seconds until it is worth asking this candidate again; infinite if time does not help."""
+        """Seconds until it is worth asking this one again; infinite if time does not help."""
         hurdle = obstacle(candidate, self.stage)
         if hurdle is not None:
             return hurdle.seconds

@@ -80,7 +80,7 @@ class Gateway:
         dialect = self.surfaces.spoken(path)
         opening = Opening(self._new_id(), dialect.name, "", False, "", self.wall())
         body = encode(dialect.write_error(status, why, "invalid_request"))
-        self._close(Record(opening, status, "refused", 0.0, sent=len(body), reason=why))
+        self.finished(Record(opening, status, "refused", 0.0, sent=len(body), reason=why))
         return body
 
     # -- the surfaces -------------------------------------------------------------------------
@@ -106,9 +106,23 @@ class Gateway:
             if gate is not None:
                 gate.leave()
 
-    def _close(self, record: Record) -> None:
+    def finished(self, record: Record) -> None:
         for reader in self.readers:
-            reader.finished(record)
+            try:
+                reader.finished(record)
+            except Exception as error:  # noqa: BLE001 - who only reads may not spoil an answer
+                self.trouble(error)
+
+    def attempted(self, opening: Opening, attempt: Attempt, number: int) -> None:
+        for reader in self.readers:
+            try:
+                reader.attempt(opening, attempt, number)
+            except Exception as error:  # noqa: BLE001 - who only reads may not spoil an answer
+                self.trouble(error)
+
+    def trouble(self, error: Exception) -> None:
+        if self.mishap is not None:
+            self.mishap(error)
 
     def _new_id(self) -> str:
         return f"{self.prefix}-{next(self._numbers):x}"
@@ -147,8 +161,7 @@ class Gateway:
         reply.send(200, JSON + _headers(visit.id, [], ""), encode(told))
 
     def _bug(self, request: Request, reply: Reply, error: Exception) -> None:
-        if self.mishap is not None:
-            self.mishap(error)
+        self.trouble(error)
         if reply.started:
             return reply.abort()
         body = self.surfaces.spoken(request.path).write_error(500, "a fault of ours", "internal")
@@ -182,7 +195,7 @@ class _Visit:
             return self.turn_away(of_error(error, self.dialect.name))
         name = self.dialect.name if errand is None else errand.name
         opening = self._opening(name, ask.model, ask.stream)
-        watch = _Watched(opening, self.gateway.readers)
+        watch = _Watched(opening, self.gateway)
         if errand is None:
             await self._answer(Exchange(ask, cast, deadline, watch.attempt), opening)
         else:
@@ -194,7 +207,7 @@ class _Visit:
         errand = ERRANDS.get(self.request.path)
         opening = self._opening(self.dialect.name if errand is None else errand.name)
         clock = self.gateway.house.registry.health.clock
-        self.gateway._close(Record(
+        self.gateway.finished(Record(
             opening, refusal.status, "refused", clock() - self.began,
             sent=self.reply.written, reason=refusal.message,
         ))  # fmt: skip
@@ -245,7 +258,7 @@ class _Visit:
             self._tell(refusal, exchange.story)
         finally:
             seconds = exchange.cast.stage.clock() - self.began
-            self.gateway._close(Record(
+            self.gateway.finished(Record(
                 opening,
                 LEFT if outcome == "left" else reply.status,
                 outcome,
@@ -269,14 +282,13 @@ class _Watched:
     """Tells the readers of each attempt; calls are numbered from 1, skips have their number."""
 
     opening: Opening
-    readers: tuple[Reader, ...]
+    gateway: Gateway
     number: int = 0
 
     def attempt(self, attempt: Attempt) -> None:
         if attempt.outcome != "skipped":
             self.number += 1
-        for reader in self.readers:
-            reader.attempt(self.opening, attempt, self.number)
+        self.gateway.attempted(self.opening, attempt, self.number)
 
 
 def secret_of(request: Request) -> str:
@@ -293,7 +305,7 @@ def secret_of(request: Request) -> str:
 
 
 def request_id(request: Request) -> str:
-    """The client's own id if it is a sane one, else "" ."""
+    """The client's own id if it is a sane one, else ""."""
     given = request.header(b"x-request-id")
     return given if len(given) <= 128 and given.isascii() and given.isprintable() else ""
 

@@ -187,14 +187,13 @@ def _settings(table: Table, vendor: Vendor | None) -> Settings:
         ),
         limits=Limits(connect=seconds("connect_timeout"), max_reply=int(seconds("max_reply"))),
         quirks=vendor.quirks if vendor else frozenset(),
-        capabilities={model: _capabilities(row) for model, row in models.items()},
+        capabilities={model: _takes(row) for model, row in models.items()},
         vendor=vendor.name if vendor else "",
     )
 
 
-def _capabilities(row: Table) -> Capabilities:
-    given = {name: tuple(v) if isinstance(v, list) else v for name, v in row.items()}
-    return Capabilities(**given)  # type: ignore[arg-type]
+def _takes(row: Table) -> dict[str, object]:
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in row.items()}
 
 
 def _aliases(registry: Registry, aliases: Mapping[str, str]) -> list[Problem]:

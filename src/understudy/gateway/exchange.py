@@ -22,7 +22,7 @@ from understudy.gateway.carriers import Carrier, EventCarrier, RawCarrier, Watch
 from understudy.gateway.glance import usage_of
 from understudy.gateway.http import Reply
 from understudy.gateway.refusals import Refusal, of_error
-from understudy.messages.capabilities import ANYTHING
+from understudy.messages.capabilities import ANYTHING, Capabilities
 from understudy.messages.fit import fit
 from understudy.messages.request import Request
 from understudy.messages.response import Usage
@@ -171,7 +171,17 @@ class Exchange:
         if provider.dialect.name != self.ask.dialect.name or not self.ask.where.relayable:
             return False
         caps = provider.capabilities(step.target.model)
-        return caps is ANYTHING or fit(self.neutral, caps) is self.neutral
+        return self._harmless(caps) or fit(self.neutral, caps) is self.neutral
+
+    def _harmless(self, caps: Capabilities) -> bool:
+        """Seen from the bytes alone: nothing in the request could be too much for this target."""
+        body = self.ask.body
+        return caps is ANYTHING or not (
+            b"image" in body
+            or (not caps.tools and b'"tools"' in body)
+            or (not caps.structured and b"schema" in body)
+            or (not caps.streaming and self.ask.stream)
+        )
 
     def _call(self, step: Try) -> Call:
         described = self.cast.described.get(step.target.provider)

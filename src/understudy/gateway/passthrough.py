@@ -76,7 +76,7 @@ def _counted(body: bytes) -> Usage | None:
 
 @dataclass(frozen=True, slots=True)
 class Errand:
-    """One such surface: its name in logs and metrics, the wire it needs, how its answer is read."""
+    """One such surface: its name in logs, the wire it needs, and how its answer is read."""
 
     name: str
     dialect: Dialect

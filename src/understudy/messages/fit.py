@@ -14,7 +14,6 @@ from understudy.messages.capabilities import Capabilities, refusal
 from understudy.messages.media import fits, fitted, unsupported
 from understudy.messages.parts import File, Image, Part, Text, ToolResult
 from understudy.messages.request import Message, Request
-from understudy.messages.schema import state_schema
 
 OMITTED = "[earlier image omitted to fit this model's per-request image limit]"
 
@@ -26,6 +25,8 @@ def fit(request: Request, caps: Capabilities, *, stream: bool = False) -> Reques
     if reason := refusal(request, caps):
         raise unsupported(reason)
     if request.output is not None and not caps.structured:
+        from understudy.messages.schema import state_schema  # rarely needed, and slow to load
+
         request = state_schema(request)
     images = pictures(request)
     return _with_pictures(request, images, caps) if images else request

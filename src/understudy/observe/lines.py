@@ -1,7 +1,9 @@
 """JSON log lines: `failover`, `failover_recovered`, `failover_abort`, and one per request.
 
-Fields as the source of the taxonomy has them. A snippet is cut at 200 characters and cleared of
-secrets before it gets here. Lines are gathered and written together.
+A failed attempt that is followed by another is a `failover`; a request that ends in failure has
+exactly one `failover_abort`, one that was saved exactly one `failover_recovered`. Fields as the
+source of the taxonomy has them. Snippets are cut at 200 characters and were cleared of secrets
+before they got here. Lines are gathered and written together.
 """
 
 from __future__ import annotations
@@ -21,20 +23,23 @@ ENCODER = msgspec.json.Encoder()
 class LogLines:
     """Writes lines as attempts fail and requests end."""
 
-    def __init__(self, write: Write, *, access: bool = True) -> None:
+    def __init__(self, write: Write, wall: Callable[[], float], *, access: bool = True) -> None:
+        self.access = access
         self._write = write
-        self._access = access
+        self._wall = wall
 
     def attempt(self, opening: Opening, attempt: Attempt, number: int) -> None:
         if attempt.outcome != "failed":
             return
         provider, _, model = attempt.target.partition("/")
+        stops = attempt.then == "stop"
         line: dict[str, object] = {
-            "event": "failover_abort" if attempt.then == "stop" else "failover",
-            "level": "warning",
+            "event": "failover_abort" if stops else "failover",
+            "level": "error" if stops else "warning",
+            "at": round(self._wall(), 3),
             "request_id": opening.id,
             "provider": provider,
-            "model": model,
+            "model": cut(model),
             "attempt": number,
             "error_class": str(attempt.fault),
             "http_status": attempt.status,
@@ -53,23 +58,46 @@ class LogLines:
     def finished(self, record: Record) -> None:
         failed = [a for a in record.attempts if a.outcome == "failed"]
         if record.outcome == "ok" and failed:
-            self._put(
-                {
-                    "event": "failover_recovered",
-                    "level": "info",
-                    "request_id": record.opening.id,
-                    "recovered_on": record.target,
-                    "attempts": len(failed) + 1,
-                    "prev_error_class": str(failed[-1].fault),
-                    **({"stream": True} if record.opening.stream else {}),
-                }
-            )
-        if self._access:
+            line = {
+                "event": "failover_recovered",
+                "level": "info",
+                "at": round(self._wall(), 3),
+                "request_id": record.opening.id,
+                "recovered_on": cut(record.target),
+                "attempts": len(failed) + 1,
+                "prev_error_class": str(failed[-1].fault),
+            }
+            self._put({**line, "stream": True} if record.opening.stream else line)
+        elif record.outcome == "failed" and record.attempts:
+            self._exhausted(record, failed)
+        if self.access:
             self._put(access_line(record))
+
+    def _exhausted(self, record: Record, failed: list[Attempt]) -> None:
+        """Everybody failed or was passed over; where somebody stopped the chain that was told."""
+        if failed and failed[-1].then == "stop":
+            return
+        last = record.attempts[-1]
+        provider, _, model = last.target.partition("/")
+        line = {
+            "event": "failover_abort",
+            "level": "error",
+            "at": round(self._wall(), 3),
+            "request_id": record.opening.id,
+            "provider": provider,
+            "model": cut(model),
+            "attempt": len(failed),
+            "error_class": str(last.fault or "unknown"),
+            "http_status": record.status,
+            "then": "exhausted",
+            "error_snippet": cut(record.reason),
+            "latency_ms": round(record.seconds * 1000, 3),
+        }
+        self._put({**line, "stream": True} if record.opening.stream else line)
 
     def note(self, event: str, level: str = "info", **fields: object) -> None:
         """Something about the process itself: a reload, a lost neighbour."""
-        self._put({"event": event, "level": level, **fields})
+        self._put({"event": event, "level": level, "at": round(self._wall(), 3), **fields})
 
     def _put(self, line: dict[str, object]) -> None:
         self._write(ENCODER.encode(line) + b"\n")
@@ -84,12 +112,12 @@ def access_line(record: Record) -> dict[str, object]:
         "at": round(opening.at, 3),
         "request_id": opening.id,
         "surface": opening.surface,
-        "model": opening.model,
+        "model": cut(opening.model),
         "stream": opening.stream,
         "key": opening.key,
         "status": record.status,
         "outcome": record.outcome,
-        "target": record.target,
+        "target": cut(record.target),
         "attempts": len(record.attempts),
         "latency_ms": round(record.seconds * 1000, 3),
         "bytes": record.sent,
@@ -103,7 +131,7 @@ def access_line(record: Record) -> dict[str, object]:
 
 
 def cut(text: str) -> str:
-    return text if len(text) <= SNIPPET else text[:SNIPPET] + "…"
+    return text if len(text) <= SNIPPET else text[: SNIPPET - 1] + "…"
 
 
 class Gathered:

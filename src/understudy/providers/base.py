@@ -51,4 +51,12 @@ class Described(Protocol):
     credentials: tuple[str, ...]  # labels, in order of preference
     patience: Patience
 
-    def capabilities(self, model: str) -> Capabilities: ...
+    def capabilities(self, model: str) -> Capabilities:
+        """Asked at every attempt: must be quick."""
+
+
+@runtime_checkable
+class Sized(Protocol):
+    """A provider that can find out a model's window, which may take a while; rarely asked."""
+
+    def window(self, model: str) -> int | None: ...

@@ -16,11 +16,12 @@ from understudy.core.faults import Fault
 from understudy.dialects.base import Dialect, Garbled, Truncated, WireError
 from understudy.dialects.json_access import encode
 from understudy.dialects.table import dialect_named
-from understudy.messages.capabilities import ANYTHING, Capabilities
+from understudy.messages.capabilities import Capabilities
 from understudy.messages.response import BEAT, Beat, Event, Response
 from understudy.providers.base import Call, Patience
 from understudy.providers.catalogue import Vendor
 from understudy.providers.credentials import Credential, credentials, redact
+from understudy.providers.facts import facts, limits
 from understudy.providers.pool import Pool
 from understudy.providers.transport import Answer, Limits, Origin, Outgoing, Transport, render_head
 
@@ -36,7 +37,8 @@ class Settings:
     patience: Patience = field(default_factory=Patience)
     limits: Limits = field(default_factory=Limits)
     quirks: frozenset[str] = frozenset()
-    capabilities: Mapping[str, Capabilities] = field(default_factory=dict)  # by model id
+    # What is known better than by the tables: fields of Capabilities, by model id.
+    capabilities: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     missing: str = ""  # what to say when it cannot be called: no key, no address
     vendor: str = ""  # whose habits to expect; "" means those of its name
     transport: Transport | None = None  # a pool of its own if none is given
@@ -79,6 +81,8 @@ class HttpProvider:
         self._origin = Origin.from_url(self.base_url) if self.base_url else None
         self._prefix = urlsplit(self.base_url).path.rstrip("/")
         self._heads: dict[tuple[str, str], bytes] = {}
+        self._vendor = settings.vendor or name
+        self._takes: dict[str, Capabilities] = {}
 
     @classmethod
     def of_vendor(cls, name: str, vendor: Vendor, *, base_url: str, api_key: str) -> HttpProvider:
@@ -101,7 +105,16 @@ class HttpProvider:
         return f"<HttpProvider {self.name} {self.dialect.name} {self.base_url} {keys}>"
 
     def capabilities(self, model: str) -> Capabilities:
-        return self.settings.capabilities.get(model, ANYTHING)
+        known = self._takes.get(model)
+        if known is None:
+            known = limits(self._vendor, model, self.settings.capabilities.get(model, {}))
+            if len(self._takes) > 1024:
+                self._takes.clear()
+            self._takes[model] = known
+        return known
+
+    def window(self, model: str) -> int | None:
+        return facts(self._vendor, model).context_window
 
     async def generate(self, call: Call) -> Response:
         answer = await self._send(call, stream=False)
@@ -224,7 +237,7 @@ class HttpProvider:
             status=answer.status,
             headers=headers,
             body=body,
-            provider=self.settings.vendor or self.name,
+            provider=self._vendor,
             stream=stream,
         )
         said = self.dialect.read_error(body) or body[:SNIPPET].decode("utf-8", "replace")
@@ -248,7 +261,7 @@ class HttpProvider:
             verdict = classify(
                 status=error.status or 200,
                 body=error.body,
-                provider=self.settings.vendor or self.name,
+                provider=self._vendor,
                 stream=stream,
             )
             said = self.dialect.read_error(error.body) or str(error)

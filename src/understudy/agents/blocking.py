@@ -1,0 +1,79 @@
+"""Routing for callers that cannot await, with the very code that awaits.
+
+Such a caller drives the coroutine itself. It runs to its end in one go, on the caller's thread,
+because what would suspend it is handed to `Bridge.wait` and awaited on another thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+from collections.abc import Awaitable, Callable, Coroutine
+from contextvars import ContextVar
+from typing import TypeVar
+
+from understudy.portal import Portal
+
+T = TypeVar("T")
+
+Wait = Callable[[Awaitable[object]], Awaitable[object]]
+
+
+async def awaited(work: Awaitable[object]) -> object:
+    """How callers wait who can await."""
+    return await work
+
+
+# True inside what a bridge runs: its thread is busy with us, so a blocking call made in there
+# needs a thread of its own or it would wait for itself.
+_CROSSING: ContextVar[bool] = ContextVar("understudy_agents_crossing", default=False)
+
+
+class Bridge:
+    """Leads from a blocking caller to an event loop; its thread starts when first needed."""
+
+    def __init__(self) -> None:
+        self._portal = Portal()
+
+    def run(self, work: Coroutine[object, object, T]) -> T:
+        """The result of a coroutine that waits for nothing except through `wait`."""
+        try:
+            work.send(None)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        work.close()
+        raise RuntimeError("a blocking route was about to suspend")
+
+    async def wait(self, work: Awaitable[object]) -> object:
+        """Blocks until it is done; never suspends."""
+        nested = _CROSSING.get()
+        portal = Portal() if nested else self._portal
+        try:
+            settled = portal.run(_settled(work))
+        except concurrent.futures.CancelledError:
+            raise asyncio.CancelledError from None
+        finally:
+            if nested:
+                portal.close()
+        if isinstance(settled, _Leaving):
+            raise settled.error
+        return settled
+
+    def close(self) -> None:
+        self._portal.close()
+
+
+class _Leaving:
+    """KeyboardInterrupt or SystemExit on its way out; raised in a portal it would kill the loop."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
+async def _settled(work: Awaitable[object]) -> object:
+    _CROSSING.set(True)
+    try:
+        return await work
+    except (KeyboardInterrupt, SystemExit) as error:
+        return _Leaving(error)

@@ -1,0 +1,313 @@
+"""What operators see and order: health, plans, recent requests, benching. JSON, with its own key.
+
+Without an admin key only this very machine may ask, and no page of a foreign site through a
+browser on it: a request that came by a proxy or from another origin is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import msgspec
+
+from understudy.core.errors import SpecError
+from understudy.core.health import Bench, Change, State
+from understudy.core.plan import plan
+from understudy.core.target import Attempt
+from understudy.gateway.app import JSON, Gateway, Route
+from understudy.gateway.build import is_loopback
+from understudy.gateway.house import House
+from understudy.gateway.http import Reply, Request
+from understudy.gateway.record import Opening, Record
+from understudy.providers.catalogue import by_name, on_loopback
+
+RECORDS = 10_000  # finished requests that are remembered
+ENTRIES = 1_000  # lines of the ledger
+SHOWN = 100  # of either, unless more are asked for
+HTML = b"content-type: text/html; charset=utf-8\r\ncache-control: no-store\r\n"
+WHY = 200  # characters of an operator's reason
+Told = dict[str, object]
+Answer = Callable[[Request], Told]
+
+PAGE = b"""<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>understudy</title>
+<h1>understudy</h1>
+<p>The gateway's own interface; send the admin key as <code>Authorization: Bearer</code>.</p>
+<ul>
+<li><code>GET /understudy/api/health</code>: who is benched, until when and why
+<li><code>GET /understudy/api/plan?model=NAME</code>: what would happen to a request now
+<li><code>GET /understudy/api/attempts?limit=100</code>: the last requests and their stories
+<li><code>POST /understudy/api/bench</code> <code>{"key", "seconds", "why"}</code>
+<li><code>POST /understudy/api/unbench</code> <code>{"key"}</code>
+<li><code>GET /metrics</code>, <code>/healthz</code>, <code>/readyz</code>: no key needed
+</ul>
+"""
+
+
+class Wrong(Exception):
+    """Input that cannot be used: which field, and what would be right."""
+
+    def __init__(self, name: str, what: str) -> None:
+        super().__init__(f"{name}: {what}")
+        self.name = name
+
+
+class Board:
+    """A reader of records and a listener of health; remembers the last of both."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        self._records: deque[Record] = deque(maxlen=RECORDS)
+        self._ledger: deque[tuple[float, Change]] = deque(maxlen=ENTRIES)
+
+    def attempt(self, opening: Opening, attempt: Attempt, number: int) -> None:
+        """Nothing: a record holds its attempts."""
+
+    def finished(self, record: Record) -> None:
+        self._records.append(record)
+
+    def change(self, change: Change) -> None:
+        """A listener of the health tracker."""
+        self._ledger.append((self._gateway.wall(), change))
+
+    def routes(self) -> dict[tuple[str, str], Route]:
+        answers: dict[tuple[str, str], Answer] = {
+            ("GET", "health"): self._health,
+            ("GET", "plan"): self._plan,
+            ("GET", "attempts"): self._attempts,
+            ("POST", "bench"): self._bench,
+            ("POST", "unbench"): self._unbench,
+        }
+        found = {
+            (method, f"/understudy/api/{name}"): self._route(answer)
+            for (method, name), answer in answers.items()
+        }
+        return {**found, ("GET", "/understudy"): _page, ("GET", "/understudy/"): _page}
+
+    def _route(self, answer: Answer) -> Route:
+        async def route(request: Request, reply: Reply) -> None:
+            if why := barred(request, self._house):
+                head = JSON + b"www-authenticate: Bearer\r\n"
+                return reply.send(401, head, _json({"error": {"message": why}}))
+            try:
+                reply.send(200, JSON, _json(answer(request)))
+            except Wrong as wrong:
+                error = {"message": str(wrong), "field": wrong.name}
+                reply.send(400, JSON, _json({"error": error}))
+
+        return route
+
+    @property
+    def _house(self) -> House:
+        return self._gateway.house
+
+    # -- what is asked ------------------------------------------------------------------------
+
+    def _health(self, request: Request) -> Told:
+        limit = _limit(request, ENTRIES)
+        registry = self._house.registry
+        when = _When(registry.health.clock(), self._gateway.wall())
+        ledger = list(self._ledger)[-limit:]
+        return {
+            "status": "draining" if self._gateway.draining else "ready",
+            "at": when.wall,
+            "policy": registry.policy.name,
+            "in_flight": self._gateway.in_flight,
+            "keys": {key: _state(s, when) for key, s in registry.health.snapshot().items()},
+            "ledger": [_entry(at, change, when) for at, change in reversed(ledger)],
+            "aliases": registry.aliases,
+        }
+
+    def _plan(self, request: Request) -> Told:
+        model = request.parameter("model")
+        if not model:
+            raise Wrong("model", "is missing; give an alias or provider/model")
+        house = self._house
+        try:
+            cast = house.cast(model)
+        except SpecError as error:
+            raise Wrong("model", str(error)) from None
+        return {
+            "model": model,
+            **plan(cast.chain, cast.stage, timeout=house.rules.timeout).to_dict(),
+        }
+
+    def _attempts(self, request: Request) -> Told:
+        limit = _limit(request, RECORDS)
+        last = list(self._records)[-limit:]
+        return {"remembered": len(self._records), "requests": [_told(r) for r in reversed(last)]}
+
+    # -- what is ordered ----------------------------------------------------------------------
+
+    def _bench(self, request: Request) -> Told:
+        given = _fields(request, "key", "seconds", "why")
+        key = self._key(given)
+        seconds = given.get("seconds")
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
+            raise Wrong("seconds", "give a number above 0")
+        why = given.get("why", "")
+        if not isinstance(why, str):
+            raise Wrong("why", "give a text, or leave it out")
+        health = self._house.registry.health
+        health.bench(key, float(min(seconds, 1e12)), why[:WHY])
+        when = _When(health.clock(), self._gateway.wall())
+        state = health.snapshot().get(key)
+        return {"key": key, "state": None if state is None else _state(state, when)}
+
+    def _unbench(self, request: Request) -> Told:
+        key = self._key(_fields(request, "key"))
+        return {"key": key, "cleared": self._house.registry.health.unbench(key)}
+
+    def _key(self, given: dict[str, object]) -> str:
+        """`provider/model`, `provider#credential` or `provider/model#credential`."""
+        key = given.get("key")
+        if not isinstance(key, str) or not key:
+            raise Wrong("key", "give the provider/model to bench, as a text")
+        registry = self._house.registry
+        target = key.rpartition("#")[0] or key
+        if "/" not in target and "#" in key:
+            known = {*registry.providers, *by_name()}
+            if target not in known:
+                raise Wrong("key", f"unknown provider {target[:80]!r}")
+            return key
+        try:
+            targets = registry.parse(target).targets
+        except (SpecError, ValueError) as error:
+            raise Wrong("key", str(error)) from None
+        if targets != (target,):
+            raise Wrong("key", f"name one provider/model, not {target[:80]!r}")
+        return key
+
+
+def barred(request: Request, house: House) -> str:
+    """Why this request may not use the interface, "" if it may."""
+    if house.admin_key:
+        scheme, _, secret = request.header(b"authorization").partition(" ")
+        if scheme.lower() == "bearer" and house.is_admin(secret.strip()):
+            return ""
+        return "send the admin key as Authorization: Bearer"
+    if not is_loopback(request.peer):
+        return "without an admin_key only this machine may ask"
+    if any(request.header(name) for name in (b"x-forwarded-for", b"forwarded", b"via")):
+        return "without an admin_key nobody may ask through a proxy"
+    host, origin = request.header(b"host"), request.header(b"origin")
+    if not on_loopback(host) or (origin and urlsplit(origin).netloc != host):
+        return "without an admin_key no foreign page may ask"
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class _When:
+    """The same moment on the registry's clock and on the wall."""
+
+    clock: float
+    wall: float
+
+    def epoch(self, clock: float) -> float | None:
+        """A clock's time as epoch seconds; None for never."""
+        return round(self.wall + clock - self.clock, 3) if math.isfinite(clock) else None
+
+
+def _state(state: State, when: _When) -> Told:
+    bench = state.bench
+    return {
+        "reason": state.reason,
+        "failures": state.failures,
+        "rounds": state.rounds,
+        "probing": state.probing,
+        "benched": bench is not None and bench.until > when.clock,
+        "seconds_left": None if bench is None else _seconds(bench.left(when.clock)),
+        "bench": None if bench is None else _ledger_line(bench, when),
+    }
+
+
+def _ledger_line(bench: Bench, when: _When) -> Told:
+    return {
+        "key": bench.key,
+        "scope": bench.scope,
+        "fault": None if bench.fault is None else str(bench.fault),
+        "source": bench.source,
+        "why": bench.why,
+        "since": when.epoch(bench.since),
+        "until": when.epoch(bench.until),
+        "seconds": _seconds(bench.until - bench.since),
+    }
+
+
+def _entry(at: float, change: Change, when: _When) -> Told:
+    line = {"key": change.key} if change.bench is None else _ledger_line(change.bench, when)
+    return {"at": round(at, 3), "kind": change.kind, **line}
+
+
+def _seconds(value: float) -> float | None:
+    return round(value, 3) if math.isfinite(value) else None
+
+
+def _told(record: Record) -> Told:
+    opening, usage = record.opening, record.usage
+    return {
+        "request_id": opening.id,
+        "at": round(opening.at, 3),
+        "surface": opening.surface,
+        "model": opening.model,
+        "stream": opening.stream,
+        "key": opening.key,
+        "status": record.status,
+        "outcome": record.outcome,
+        "target": record.target,
+        "seconds": round(record.seconds, 6),
+        "bytes": record.sent,
+        "input_tokens": None if usage is None else usage.total_input,
+        "output_tokens": None if usage is None else usage.total_output,
+        "reason": record.reason,
+        "attempts": [_attempt(attempt) for attempt in record.attempts],
+    }
+
+
+def _attempt(attempt: Attempt) -> Told:
+    return {
+        "target": attempt.target,
+        "outcome": attempt.outcome,
+        "fault": None if attempt.fault is None else str(attempt.fault),
+        "status": attempt.status,
+        "seconds": round(attempt.seconds, 6),
+        "first_content": attempt.first_content,
+        "reason": attempt.reason,
+        "credential": attempt.credential,
+        "retry_after": attempt.retry_after,
+        "then": attempt.then,
+        "benched": _seconds(attempt.benched),
+    }
+
+
+def _limit(request: Request, most: int) -> int:
+    given = request.parameter("limit")
+    if not given:
+        return SHOWN
+    if not (given.isascii() and given.isdigit() and len(given) < 10 and 1 <= int(given) <= most):
+        raise Wrong("limit", f"give a whole number from 1 to {most}")
+    return int(given)
+
+
+def _fields(request: Request, *known: str) -> dict[str, object]:
+    """The body's fields; nothing unknown among them, so that a misspelt one is not ignored."""
+    try:
+        given: dict[str, object] = msgspec.json.decode(request.body, type=dict[str, object])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise Wrong("$", f"send a JSON object with {', '.join(known)}") from None
+    for name in given:
+        if name not in known:
+            raise Wrong(name[:80], f"unknown field; known: {', '.join(known)}")
+    return given
+
+
+def _json(value: Told) -> bytes:
+    return msgspec.json.encode(value)
+
+
+async def _page(request: Request, reply: Reply) -> None:
+    reply.send(200, HTML, PAGE)
