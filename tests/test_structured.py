@@ -109,7 +109,7 @@ def test_only_the_beginning_of_a_long_answer_is_shown() -> None:
     error = failed(Play().script(a=["x" * 200 + "y" * 5000]))
     assert "x" * 200 in str(error)
     assert "xy" not in str(error)
-    assert len(error.reply.text) == 5200
+    assert len(error.said) == 5200
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         ProviderError,
         SpecError,
         Stall,
+        StructuredError,
         UnderstudyError,
         UnknownAlias,
         UnknownProvider,
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from understudy.model import Model
     from understudy.providers.http import HttpProvider
     from understudy.registry import Registry, default_registry, parse
-    from understudy.structured import StructuredError
 
 __all__ = [
     "AVAILABILITY",
@@ -107,7 +107,7 @@ _HOMES = {
     "core.classify": "classify",
     "core.errors": (
         "AliasCycle ChainExhausted EmptySpec InvalidDSN InvalidRequest ProviderError "
-        "SpecError Stall UnderstudyError UnknownAlias UnknownProvider"
+        "SpecError Stall StructuredError UnderstudyError UnknownAlias UnknownProvider"
     ),
     "core.faults": "Fault Verdict",
     "core.health": "Bench Cooldown HealthTracker",
@@ -120,7 +120,6 @@ _HOMES = {
     "messages.response": "Event ReasoningDelta Response TextDelta Usage",
     "model": "Model",
     "registry": "Registry default_registry parse",
-    "structured": "StructuredError",
     "providers.http": "HttpProvider",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}

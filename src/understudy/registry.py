@@ -59,7 +59,7 @@ class Registry:
         self.health = HealthTracker(cooldown, clock=clock)
         self.policy = policy
         self.env = os.environ if env is None else env  # noqa: TID251 - the documented default
-        self._names = _Names(schemes=dict(schemes()))
+        self._names = _Names(schemes=dict(schemes(self.env)))
         self._observer = observer
         self._stage = Stage(
             policy,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
-from understudy.core.errors import UnderstudyError
+from understudy.core.errors import StructuredError
 from understudy.messages.request import Message, Request
 from understudy.messages.response import Response
 from understudy.messages.schema import decode, schema_of
@@ -28,15 +28,12 @@ class Generates(Protocol):
     ) -> Response: ...
 
 
-class StructuredError(UnderstudyError):
-    """An answer came and is not of the type asked for. Names who served and shows what came."""
-
-    def __init__(self, kind: str, reply: Response, why: str) -> None:
-        self.model = reply.model
-        self.reply = reply
-        said = reply.text or reply.refusal
-        shown = f"; it said {said[:SNIPPET]!r}" if said else ""
-        super().__init__(f"{reply.model or 'the model'} gave no {kind}: {why}{shown}")
+def wrong(kind: str, reply: Response, why: str) -> StructuredError:
+    """The error that names who served and shows what came."""
+    said = reply.text or reply.refusal
+    shown = f"; it said {said[:SNIPPET]!r}" if said else ""
+    message = f"{reply.model or 'the model'} gave no {kind}: {why}{shown}"
+    return StructuredError(message, reply.model, said)
 
 
 async def generate_as(
@@ -51,14 +48,14 @@ async def generate_as(
     schema = schema_of(kind)
     reply = await model.generate(prompt, timeout=timeout, output=schema, **options)
     if reason := _missing(reply):
-        raise StructuredError(name_of(kind), reply, reason)
+        raise wrong(name_of(kind), reply, reason)
     try:
         return decode(kind, reply.text)
     except ValueError as error:
         why = " ".join(str(error).split())[:SNIPPET]
         if reply.finish_reason == "length":
             why = f"the answer was cut off ({why})"
-        raise StructuredError(name_of(kind), reply, why) from error
+        raise wrong(name_of(kind), reply, why) from error
 
 
 def _missing(reply: Response) -> str:

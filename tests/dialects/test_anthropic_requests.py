@@ -136,6 +136,13 @@ def test_extras_of_another_dialect_are_not_written() -> None:
     assert '"web"' not in text
 
 
+def test_arguments_that_are_no_object_are_made_one() -> None:
+    texts = ["", "[1]", "free text"]
+    calls = [ToolCall(f"c{n}", "f", text) for n, text in enumerate(texts)]
+    blocks = asked(Request(messages=(user("a"), assistant(*calls))))["messages"][1]["content"]
+    assert [b["input"] for b in blocks] == [{}, {"input": [1]}, {"input": "free text"}]
+
+
 def test_ids_claude_would_refuse_are_mended_alike_for_call_and_result() -> None:
     call = ToolCall("functions.get:0", "get")
     turns = asked(Request(messages=(user("a"), assistant(call), tool_result(call, "1"))))[
@@ -221,6 +228,7 @@ def test_a_tool_without_parameters_takes_an_empty_object() -> None:
 
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"model": None}, "$.model"),
+    ({"messages": None}, "$.messages"),
     ({"messages": "hi"}, "$.messages"),
     ({"messages": [{"role": "robot", "content": "x"}]}, "$.messages[0].role"),
     ({"messages": [{"role": "user", "content": 7}]}, "$.messages[0].content"),

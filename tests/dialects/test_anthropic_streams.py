@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from wire_rig import encoded, heard
+from wire_rig import encoded, final, heard
 
 from understudy.dialects.anthropic import Anthropic
 from understudy.dialects.base import Dialect, Garbled, Truncated
@@ -166,6 +166,28 @@ def test_careless_servers_are_understood() -> None:
     last = events[-1]
     assert isinstance(last, Response)
     assert last.parts == (Text("a"), Reasoning("b"), Text("c"), ToolCall("t", "f"))
+
+
+def test_a_stream_beats_with_every_piece_of_content_and_with_nothing_else() -> None:
+    call = block(
+        0, {"type": "tool_use", "id": "t", "name": "f", "input": {}}, {"type": "input_json_delta"}
+    )
+    silent = block(1, {"type": "text", "text": ""}, {"type": "text_delta", "text": ""})
+    mute = block(2, {"type": "thinking"}, {"type": "thinking_delta", "thinking": ""})
+    told = block(3, {"type": "text", "text": ""}, {"type": "text_delta", "text": "a"})
+    reader = DIALECT.reader()
+    beats = []
+    for frame in [START, {"type": "ping"}, *call, *silent, *mute, *told]:
+        reader.feed(frames(frame))
+        beats.append(reader.beats)
+    assert beats == [0, 0, 1, 2, 2, *[2] * 7, 3, 3]
+
+
+def test_the_cut_input_of_a_provider_run_tool_is_kept_as_text() -> None:
+    start: dict[str, Json] = {"type": "server_tool_use", "id": "s", "name": "web_search"}
+    cut = block(0, start, {"type": "input_json_delta", "partial_json": '{"query": "q'})
+    part = final(DIALECT, frames(START, *cut, ending("max_tokens"), STOP)).parts[0]
+    assert part == Opaque("anthropic", {**start, "input": '{"query": "q'})
 
 
 def test_half_a_surrogate_pair_does_not_break_the_stream() -> None:

@@ -173,6 +173,8 @@ def test_thoughts_signatures_and_provider_run_tools_are_told_apart() -> None:
             {"functionCall": {"name": "", "args": {}}},
             {"text": ""},
             {"text": 7},
+            {"thoughtSignature": "s5"},
+            {"text": "", "thought": True, "thoughtSignature": "s6"},
             tool,
             code,
         )
@@ -183,6 +185,8 @@ def test_thoughts_signatures_and_provider_run_tools_are_told_apart() -> None:
         Text("a", {"thoughtSignature": "s2"}),
         Reasoning("", "gemini", "s3"),
         ToolCall(call.id, "f", "{}", "gemini", {"thoughtSignature": "s4"}),
+        Reasoning("", "gemini", "s5"),
+        Reasoning("", "gemini", "s6", extra={"thought": True}),
         Opaque("gemini", tool),
         Opaque("gemini", code),
     )
@@ -224,6 +228,7 @@ def test_an_answer_of_another_vendor_is_shown_with_google_s_way_of_counting() ->
             Reasoning("hm", "anthropic", "sig"),
             Reasoning(issuer="anthropic", data="x"),
             Text("a"),
+            Opaque("anthropic", {}),
         ),
         finish_reason="content_filter",
         finish_raw="refusal",

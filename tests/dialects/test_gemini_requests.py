@@ -231,6 +231,7 @@ def test_media_go_inline_as_bytes_and_by_reference_as_urls() -> None:
     parts = (
         Image(url="https://example.org/a.PNG?x=1"),
         Image(url="https://example.org/a"),
+        Image(url="https://[broken"),
         Image(url="data:image/gif;base64,R0lG"),
         Image(b"GIF89a"),
         File(b"1", "audio/wav"),
@@ -239,6 +240,7 @@ def test_media_go_inline_as_bytes_and_by_reference_as_urls() -> None:
     assert asked(Request(messages=(Message("user", parts),)))["contents"][0]["parts"] == [
         {"fileData": {"fileUri": "https://example.org/a.PNG?x=1", "mimeType": "image/png"}},
         {"fileData": {"fileUri": "https://example.org/a"}},
+        {"fileData": {"fileUri": "https://[broken"}},
         {"inlineData": {"mimeType": "image/gif", "data": "R0lG"}},
         {"inlineData": {"mimeType": "image/gif", "data": "R0lGODlh"}},
         {"inlineData": {"mimeType": "audio/wav", "data": "MQ=="}},

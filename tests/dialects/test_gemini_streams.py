@@ -178,6 +178,18 @@ def test_objects_of_an_array_come_whole_whatever_the_slicing(
     assert found == [encoded(it) for it in objects]
 
 
+def test_garbage_after_a_value_does_not_cost_the_value() -> None:
+    reader = DIALECT.reader()
+    assert reader.feed(encoded(chunk({"text": "a"})) + b" <oops>") == [TextDelta("a")]
+    assert reader.beats == 1
+    with pytest.raises(Garbled, match="oops"):
+        reader.feed(b"more")
+    with pytest.raises(Garbled, match="oops"):
+        reader.end()
+    with pytest.raises(Garbled, match="oops"):
+        heard(DIALECT, encoded(chunk({"text": "a"})) + b" <oops>")
+
+
 def test_a_value_larger_than_the_limit_is_refused() -> None:
     with pytest.raises(Garbled, match="more than 20 bytes"):
         Values(limit=20).feed(b'[{"text": "' + b"a" * 30)

@@ -20,8 +20,10 @@ from wire_rig import encoded, heard
 from understudy.core.errors import InvalidRequest
 from understudy.dialects.anthropic import Anthropic
 from understudy.dialects.base import Dialect, Garbled, Truncated, WireError
+from understudy.dialects.calls import spelled
 from understudy.dialects.gemini import Gemini
 from understudy.dialects.ollama import Ollama
+from understudy.messages.parts import Json
 from understudy.messages.request import Request
 from understudy.messages.response import Event, Response, TextDelta
 
@@ -137,6 +139,14 @@ def test_deep_nesting_is_read_or_refused(name: str, depth: int) -> None:
     else:
         with pytest.raises(InvalidRequest):
             DIALECTS[name].read_request(body, "m")
+
+
+def test_arguments_nested_too_deeply_to_write_are_refused() -> None:
+    deep: Json = {}
+    for _ in range(5000):
+        deep = {"a": deep}
+    with pytest.raises(InvalidRequest, match="deep"):
+        spelled(deep)
 
 
 @every_dialect

@@ -198,6 +198,23 @@ def test_a_stream_of_something_else_is_garbled(body: bytes) -> None:
         heard(DIALECT, body)
 
 
+def test_an_answer_over_too_many_lines_is_refused() -> None:
+    reader = DIALECT.reader()
+    reader.feed(b"{\n" + b" " * (9 << 20) + b"\n")
+    with pytest.raises(Garbled, match="more than"):
+        reader.feed(b" " * (9 << 20) + b"\n")
+
+
+def test_a_line_of_nonsense_does_not_cost_those_before_it() -> None:
+    reader = DIALECT.reader()
+    assert reader.feed(said("a") + b"nonsense\n" + LAST) == [TextDelta("a")]
+    with pytest.raises(Garbled):
+        reader.feed(LAST)
+    with pytest.raises(Garbled):
+        reader.end()
+    assert reader.beats == 1
+
+
 def test_an_error_line_keeps_what_came_before_it() -> None:
     writer = DIALECT.writer("m")
     body = writer.write_event(TextDelta("a")) + writer.write_error(500, "gone", "transient") + LAST

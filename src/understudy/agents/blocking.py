@@ -65,7 +65,7 @@ class Bridge:
 
 
 class _Leaving:
-    """KeyboardInterrupt or SystemExit on its way out; raised in a portal it would kill the loop."""
+    """KeyboardInterrupt or SystemExit on its way out; in a portal it would end the loop."""
 
     def __init__(self, error: BaseException) -> None:
         self.error = error

@@ -68,10 +68,10 @@ class _Error(msgspec.Struct):
     details: dict[str, object] = msgspec.field(default_factory=dict)
 
     def info(self) -> ErrorInfo:
-        code, details = self.code, self.details
-        if code not in ErrorCode:
-            code, details = ErrorCode.INTERNAL_AGENT_ERROR, {**details, "unknown_code": code}
-        return ErrorInfo(ErrorCode(code), self.message, self.retryable, details)
+        if self.code in _CODES:
+            return ErrorInfo(ErrorCode(self.code), self.message, self.retryable, self.details)
+        details = {**self.details, "unknown_code": self.code}
+        return ErrorInfo(ErrorCode.INTERNAL_AGENT_ERROR, self.message, self.retryable, details)
 
 
 class _Response(msgspec.Struct):
@@ -85,6 +85,7 @@ class _Response(msgspec.Struct):
     decision_path: tuple[str, ...] = ()
 
 
+_CODES = frozenset(str(code) for code in ErrorCode)
 _AT = re.compile(r"(?P<what>.*?)(?: - at `\$(?P<path>.*)`)?", re.DOTALL)
 _NAMED = re.compile(r"Object (?:missing required|contains unknown) field `(?P<name>.*)`")
 

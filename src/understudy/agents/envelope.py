@@ -131,7 +131,7 @@ class IntentEnvelope(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         return replace(self, **fields)
 
     def child(self, name: str, payload: object, *, by: str, strategy: str = "") -> IntentEnvelope:
-        """An intent that the agent `by` raises while at work: same trace, longer identity chain."""
+        """An intent that the agent `by` raises: the same trace, a longer identity chain."""
         fresh = IntentEnvelope.new(name, payload, strategy=strategy, context=self.context)
         chain = (*self.metadata.identity_chain, by)
         ours = replace(fresh.metadata, trace_id=self.metadata.trace_id, identity_chain=chain)
@@ -139,11 +139,4 @@ class IntentEnvelope(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     def copy(self) -> IntentEnvelope:
         """The same envelope with a payload of its own; all else cannot be edited anyway."""
-        return IntentEnvelope(
-            version=self.version,
-            intent=self.intent,
-            payload=copied(self.payload),
-            context=self.context,
-            metadata=self.metadata,
-            routing=self.routing,
-        )
+        return replace(self, payload=copied(self.payload))

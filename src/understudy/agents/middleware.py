@@ -1,4 +1,4 @@
-"""Code that runs around every route. It watches, and may exchange the envelope; it never vetoes."""
+"""Code that runs around every route. It may exchange the envelope, but not veto it."""
 
 from __future__ import annotations
 

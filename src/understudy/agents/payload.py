@@ -10,9 +10,10 @@ _ATOMS = frozenset({str, int, float, bool, type(None), bytes})
 def copied(value: object) -> object:
     """A value that can be edited without anybody else noticing."""
     if type(value) is dict:
-        if _ATOMS.issuperset(map(type, value.values())):
-            return value.copy()
-        return {key: copied(inner) for key, inner in value.items()}
+        for inner in value.values():
+            if type(inner) not in _ATOMS:
+                return {key: copied(each) for key, each in value.items()}
+        return value.copy()
     if type(value) in _ATOMS:
         return value
     if type(value) is list:

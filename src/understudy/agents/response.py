@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import msgspec
-from msgspec.structs import force_setattr
+from msgspec.structs import replace
 
 from understudy.agents.envelope import VERSION
 from understudy.agents.failure import ErrorInfo
@@ -54,14 +54,10 @@ class AgentResponse(msgspec.Struct, frozen=True, kw_only=True):
 
     def copy(self) -> AgentResponse:
         """The same answer for somebody who might edit it."""
-        twin = self.__copy__()
-        force_setattr(twin, "payload", copied(self.payload))
-        force_setattr(twin, "metadata", dict(self.metadata))
-        return twin
+        return replace(self, payload=copied(self.payload), metadata=self.metadata.copy())
 
     def told(self, metadata: dict[str, object], path: tuple[str, ...]) -> AgentResponse:
-        """The same answer with what the router knows; it was checked when it was made."""
-        twin = self.__copy__()
-        force_setattr(twin, "metadata", {**metadata, **self.metadata} if self.metadata else metadata)
-        force_setattr(twin, "decision_path", path)
-        return twin
+        """The same answer with what the router knows; what the agent said itself is kept."""
+        if self.metadata:
+            metadata = {**metadata, **self.metadata}
+        return replace(self, metadata=metadata, decision_path=path)

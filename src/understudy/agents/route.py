@@ -133,10 +133,10 @@ class Route:
 
 def fallback(route: Route) -> Awaitable[Outcome]:
     """One after another, until one succeeds."""
-    return _walked(route, route.lineup.chain, "fallback success at index {}")
+    return _walked(route, route.lineup.chain)
 
 
-def direct(route: Route) -> Awaitable[Outcome]:
+async def direct(route: Route) -> Outcome:
     """The named one or the first, and nobody else."""
     wanted, lineup = route.envelope.routing.target_agent, route.lineup
     if wanted and wanted not in lineup.agents:
@@ -144,10 +144,11 @@ def direct(route: Route) -> Awaitable[Outcome]:
         message = f"{wanted!r} is no agent for {route.envelope.intent}; there are: {known}"
         raise Refused(ErrorCode.ROUTING_ERROR, message, target_agent=wanted)
     one = lineup.agents[wanted].candidate if wanted else lineup.chain[0]
-    return _walked(route, (one,), "direct match")
+    outcome = await _walked(route, (one,))
+    return outcome if outcome.response.error else outcome._replace(reason="direct match")
 
 
-async def _walked(route: Route, chain: tuple[Candidate, ...], won: str) -> Outcome:
+async def _walked(route: Route, chain: tuple[Candidate, ...]) -> Outcome:
     agents, tried = route.lineup.agents, route.tried
     steps = walk(chain, _STAGE)
     try:
@@ -165,7 +166,7 @@ async def _walked(route: Route, chain: tuple[Candidate, ...], won: str) -> Outco
                 step = steps.throw(failed)
                 failed.__traceback__ = None  # it would keep the walk's frames alive in a circle
     except StopIteration as end:
-        return Outcome(tried[-1], end.value, won.format(len(tried) - 1))
+        return Outcome(tried[-1], end.value, f"fallback success at index {len(tried) - 1}")
     except ChainExhausted as exhausted:
         last = exhausted.exceptions[-1]
         assert isinstance(last, Failed)

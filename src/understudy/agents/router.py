@@ -59,7 +59,7 @@ class Router:
         self.registry = registry
         self.require_determinism = require_determinism
         self._mishaps: deque[Mishap] = deque(maxlen=100)
-        self._hooks = Hooks(middleware, self._mishaps)
+        self._hooks = Hooks(middleware, self._mishaps) if middleware else None
         self._audience = Audience(sinks, recorder, self._mishaps)
         self._instruments = instruments
         self._bridge = Bridge()
@@ -102,7 +102,7 @@ class Router:
             what = type(given).__name__
             raise Refused(ErrorCode.VALIDATION_ERROR, f"an envelope is wanted, not {what}")
         envelope = route.envelope = self._own(given)
-        if self._hooks.before:
+        if self._hooks is not None:
             envelope = route.envelope = self._own(self._hooks.opened(envelope))
         route.began = route.clock()
         route.strategy, route.unknown = envelope.routing.chosen()
@@ -128,12 +128,17 @@ class Router:
         """The outcome as the caller gets it; everybody else is told first."""
         route.ended = now = self._instruments.wall()
         trace_id = route.envelope.metadata.trace_id
-        metadata: dict[str, object] = {"agent": outcome.agent, "trace_id": trace_id, "timestamp": now}
+        metadata: dict[str, object] = {
+            "agent": outcome.agent,
+            "trace_id": trace_id,
+            "timestamp": now,
+        }
         if route.unknown is not None:
             metadata["requested_strategy"] = route.unknown
         response = outcome.response.told(metadata, tuple(route.tried))
         self._audience.told(route, outcome, response)
-        self._hooks.closed(route.envelope, response)
+        if self._hooks is not None:
+            self._hooks.closed(route.envelope, response)
         return response
 
     def _abandoned(self, route: Route) -> None:

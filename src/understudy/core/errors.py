@@ -70,6 +70,15 @@ class OutOfTime(UnderstudyError, TimeoutError):
     """The caller's deadline, or a target's share of it, passed. No target is to blame."""
 
 
+class StructuredError(UnderstudyError):
+    """An answer came and is not of the type asked for."""
+
+    def __init__(self, message: str, model: str = "", said: str = "") -> None:
+        super().__init__(message)
+        self.model = model  # who served
+        self.said = said  # what came back, in full
+
+
 class ProviderError(UnderstudyError):
     """One failed attempt at one target. The original error is on `__cause__`."""
 

@@ -194,6 +194,6 @@ def _write_media(part: Image | File) -> dict[str, Json]:
     return {"inlineData": {**blob, **given(displayName=name)}}
 
 
-def with_id(part: Part, call_id: str) -> Part:
+def with_id(call: ToolCall, call_id: str) -> ToolCall:
     """A call that came without an id gets this one."""
-    return replace(part, id=call_id) if isinstance(part, ToolCall) and not part.id else part
+    return call if call.id else replace(call, id=call_id)

@@ -84,8 +84,7 @@ def _told(part: Part, roll: Roll, place: str) -> Part:
         return replace(part, id=roll.answered(part.id, part.name) or made_up(place, part.name))
     if isinstance(part, ToolCall):
         call = with_id(part, made_up(place, part.name, part.arguments))
-        if isinstance(call, ToolCall):
-            roll.called(call)
+        roll.called(call)
         return call
     return part
 

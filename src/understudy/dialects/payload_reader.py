@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from understudy.dialects.base import Garbled, Truncated, WireError
@@ -9,7 +10,7 @@ from understudy.messages.response import Event
 
 
 @dataclass(slots=True)
-class PayloadReader:
+class PayloadReader(ABC):
     """See `StreamReader`. A wire says how payloads are split, what they mean, how it ends."""
 
     failure: WireError | None = None
@@ -56,17 +57,17 @@ class PayloadReader:
             if self.done or self.failure:
                 return
 
+    @abstractmethod
     def _split(self, data: bytes) -> list[bytes]:
         """The payloads that are whole with these bytes."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _rest(self) -> list[bytes]:
         """The payloads still due when the body is over."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _take(self, payload: bytes, events: list[Event]) -> None:
         """Append the events of a payload; note the terminator or an error."""
-        raise NotImplementedError
 
     def _finish(self, events: list[Event]) -> None:
         """The body is over without a terminator: the answer, or Truncated."""

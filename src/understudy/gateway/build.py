@@ -48,6 +48,8 @@ def furnish(
     registry = Registry(env=env, policy=policy, cooldown=cooldown, clock=clock)
     recipes, problems = _recipes(config, env)
     _register(registry, recipes, old)
+    for name in config.providers.keys() - recipes.keys():
+        registry.register_provider(name, Fake(name))  # so that aliases are not blamed as well
     problems += _aliases(registry, config.aliases)
     keys = gateway["keys"]
     assert isinstance(keys, list)

@@ -13,23 +13,25 @@ def built_in(name: str, env: Mapping[str, str]) -> Provider | None:
     """The vendor of that name, with or without credentials; None if there is no such row."""
     vendor = by_name().get(name)
     return (
-        None if vendor is None else _build(name, vendor, url_in(vendor, env), key_in(vendor, env))
+        None
+        if vendor is None
+        else _build(name, vendor, url_in(vendor, env), key_in(vendor, env), env)
     )
 
 
-def schemes() -> Mapping[str, Callable[[str, DSN], Provider]]:
+def schemes(env: Mapping[str, str]) -> Mapping[str, Callable[[str, DSN], Provider]]:
     """What each DSN scheme builds: one per row."""
-    return {vendor.name: _scheme(vendor) for vendor in VENDORS}
+    return {vendor.name: _scheme(vendor, env) for vendor in VENDORS}
 
 
-def _scheme(vendor: Vendor) -> Callable[[str, DSN], Provider]:
+def _scheme(vendor: Vendor, env: Mapping[str, str]) -> Callable[[str, DSN], Provider]:
     def build(name: str, dsn: DSN) -> Provider:
-        return _build(name, vendor, base_url(vendor, dsn), dsn.token)
+        return _build(name, vendor, base_url(vendor, dsn), dsn.token, env)
 
     return build
 
 
-def _build(name: str, vendor: Vendor, url: str, key: str) -> Provider:
+def _build(name: str, vendor: Vendor, url: str, key: str, env: Mapping[str, str]) -> Provider:
     from understudy.providers.http import HttpProvider
 
-    return HttpProvider.of_vendor(name, vendor, base_url=url, api_key=key)
+    return HttpProvider.of_vendor(name, vendor, base_url=url, api_key=key, env=env)

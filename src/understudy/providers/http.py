@@ -23,6 +23,7 @@ from understudy.providers.catalogue import Vendor
 from understudy.providers.credentials import Credential, credentials, redact
 from understudy.providers.facts import facts, limits
 from understudy.providers.pool import Pool
+from understudy.providers.route import transport_for
 from understudy.providers.transport import Answer, Limits, Origin, Outgoing, Transport, render_head
 
 SNIPPET = 200  # characters of a provider's own words that are kept
@@ -55,6 +56,13 @@ AUTH_OF_DIALECT = {"anthropic": "x-api-key", "gemini": "x-goog-api-key"}
 HEADERS_OF_DIALECT = {"anthropic": {"anthropic-version": "2023-06-01"}}
 
 
+def transport_to(base_url: str, env: Mapping[str, str]) -> Transport | None:
+    """Through the proxy the environment names for this address, if it names one."""
+    if not base_url:
+        return None
+    return transport_for(env, Origin.from_url(base_url), Pool())
+
+
 class HttpProvider:
     """Speaks one dialect to one address. Safe to share between event loops."""
 
@@ -85,7 +93,9 @@ class HttpProvider:
         self._takes: dict[str, Capabilities] = {}
 
     @classmethod
-    def of_vendor(cls, name: str, vendor: Vendor, *, base_url: str, api_key: str) -> HttpProvider:
+    def of_vendor(
+        cls, name: str, vendor: Vendor, *, base_url: str, api_key: str, env: Mapping[str, str]
+    ) -> HttpProvider:
         """A provider from a row of the catalogue; it exists without a key, and says so if used."""
         missing = ""
         if not base_url:
@@ -94,7 +104,11 @@ class HttpProvider:
         elif vendor.key_needed and not api_key:
             missing = f"no key for provider {name!r}; set {' or '.join(vendor.keys)}"
         settings = Settings(
-            auth=vendor.auth, quirks=vendor.quirks, missing=missing, vendor=vendor.name
+            auth=vendor.auth,
+            quirks=vendor.quirks,
+            missing=missing,
+            vendor=vendor.name,
+            transport=transport_to(base_url, env),
         )
         return cls(
             name, dialect=vendor.dialect, base_url=base_url, api_key=api_key, settings=settings
@@ -187,6 +201,7 @@ class HttpProvider:
             if reader.failure is not None:
                 raise reader.failure
             if reader.done:
+                answer.finish()
                 return
         for event in reader.end():
             yield event

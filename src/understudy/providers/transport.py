@@ -105,12 +105,9 @@ class Outgoing:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Seconds and bytes. `connect`, `max_reply` and `max_head` are kept here, the rest above."""
+    """Seconds and bytes. How long to wait for an answer is for the caller: see `Patience`."""
 
     connect: float = 5.0  # lookup, TCP and TLS together
-    first_byte: float = 15.0  # streams: until the first content
-    idle: float = 60.0  # streams: silence after it
-    response: float = 120.0  # plain requests: the whole answer
     max_reply: int = 64 * 1024 * 1024  # bytes of body, unpacked
     max_head: int = 64 * 1024  # bytes of status line and headers
 
