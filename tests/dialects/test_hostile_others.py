@@ -119,7 +119,7 @@ def test_any_bytes_are_no_answer_and_no_surprise(name: str, body: bytes) -> None
 
 
 @every_dialect
-@pytest.mark.parametrize("depth", [90, 900, 9000])
+@pytest.mark.parametrize("depth", [90, 150, 900, 9000])
 def test_deep_nesting_is_read_or_refused(name: str, depth: int) -> None:
     deep = b'{"properties":{"a":' * depth + b"{}" + b"}}" * depth
     flat = b'{"a":' * depth + b"{}" + b"}" * depth
@@ -134,7 +134,7 @@ def test_deep_nesting_is_read_or_refused(name: str, depth: int) -> None:
         b'"arguments":%b}}]}],"format":%b}',
     }
     body = bodies[name] % (flat, deep)
-    if depth == 90:
+    if depth < 200:
         assert DIALECTS[name].read_request(body, "m").request.messages
     else:
         with pytest.raises(InvalidRequest):

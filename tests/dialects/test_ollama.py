@@ -163,7 +163,8 @@ def test_thinking_text_and_calls_come_as_they_are_told() -> None:
         + LAST
         + b"nonsense after the end\n"
     )
-    events, _ = heard(DIALECT, body)
+    events, reader = heard(DIALECT, body)
+    assert reader.feed(said("more")) == []
     told = [
         ReasoningDelta("h"),
         ReasoningDelta("m"),

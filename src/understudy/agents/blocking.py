@@ -50,30 +50,40 @@ class Bridge:
         nested = _CROSSING.get()
         portal = Portal() if nested else self._portal
         try:
-            settled = portal.run(_settled(work))
+            settled = portal.run(_crossing(work))
         except concurrent.futures.CancelledError:
             raise asyncio.CancelledError from None
         finally:
             if nested:
                 portal.close()
-        if isinstance(settled, _Leaving):
-            raise settled.error
-        return settled
+        return arrived(settled)
 
     def close(self) -> None:
         self._portal.close()
 
 
 class _Leaving:
-    """KeyboardInterrupt or SystemExit on its way out; in a portal it would end the loop."""
+    """KeyboardInterrupt or SystemExit on its way out. Raised by a task it would end the loop."""
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
 
 
-async def _settled(work: Awaitable[object]) -> object:
-    _CROSSING.set(True)
+async def carried(work: Awaitable[T]) -> T | _Leaving:
+    """What a task may do instead of `work`: it never raises what would end the event loop."""
     try:
         return await work
     except (KeyboardInterrupt, SystemExit) as error:
         return _Leaving(error)
+
+
+def arrived(result: T | _Leaving) -> T:
+    """The result of something that was carried; here the two are raised after all."""
+    if isinstance(result, _Leaving):
+        raise result.error
+    return result
+
+
+async def _crossing(work: Awaitable[object]) -> object:
+    _CROSSING.set(True)
+    return await carried(work)

@@ -29,7 +29,7 @@ class AgentResponse(msgspec.Struct, frozen=True, kw_only=True):
             has = "no error" if error is None else "an error"
             raise ValueError(f"status {self.status!r} contradicts {has}; it must be {right!r}")
         if error is not None:
-            if type(error) is not ErrorInfo:
+            if not isinstance(error, ErrorInfo):
                 raise TypeError(f"an error is an ErrorInfo, not {type(error).__name__}")
             if self.payload is not None:
                 raise ValueError("a failure carries no payload; put it into the error's details")

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from understudy.agents.agent import Agent
-from understudy.agents.blocking import Wait, awaited
+from understudy.agents.blocking import Wait, arrived, awaited, carried
 from understudy.agents.envelope import Clock, Intent, IntentEnvelope, RoutingStrategy
 from understudy.agents.failure import ErrorCode, ErrorInfo, crash, garbage
 from understudy.agents.record import Ended
@@ -204,12 +204,12 @@ async def _raced(route: Route) -> Outcome:
         return Outcome(agent.name, answer, "parallel first success")
 
     route.wait = awaited  # a race has an event loop, whoever waits for its end
-    tasks = [asyncio.create_task(ask(agent)) for agent in route.lineup.agents.values()]
+    tasks = [asyncio.create_task(carried(ask(agent))) for agent in route.lineup.agents.values()]
     running = set(tasks)
     try:
         while running:
             _, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-            done = [task.result() for task in tasks if task not in running]
+            done = [arrived(task.result()) for task in tasks if task not in running]
             for outcome in done:  # in the agents' order, should two have finished together
                 if outcome.response.error is None:
                     return outcome

@@ -53,7 +53,9 @@ def check(path: Path | str, env: Mapping[str, str], probe: bool = False) -> list
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         return [Finding(ERROR, "the file", f"cannot be read: {why}")]
     config, problems = examine(text, env)
-    house, more = furnish(config, env, time.monotonic)
+    house, unbuilt = furnish(config, env, time.monotonic)
+    # What a key already told of is not told of the table it stands in as well.
+    more = [p for p in unbuilt if not any(q.path.startswith(f"{p.path}.") for q in problems)]
     host = str(config.gateway["host"])
     wrong = [*problems, *more, *exposed(host, config.gateway["keys"])]
     errors = [Finding(ERROR, problem.path, problem.what) for problem in wrong]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from understudy.dialects.error_body import write_error
 from understudy.dialects.json_access import encode, text
 from understudy.dialects.openai_responses_items import (
     NAME,
@@ -55,7 +56,10 @@ class ResponsesWriter:
                 return opening + self._ending(event)
 
     def write_error(self, status: int, message: str, kind: str) -> bytes:
-        return self._event("error", {"code": kind, "message": message, "param": None})
+        # The fields stand twice: flat as documented, nested as OpenAI sends them. The SDKs raise
+        # only for the nested ones, and would take the flat event for one more piece of the answer.
+        flat: Wire = {"code": kind, "message": message, "param": None}
+        return self._event("error", {**flat, **write_error(status, message, kind)})
 
     def _event(self, kind: str, fields: Wire) -> bytes:
         body: Wire = {"type": kind, "sequence_number": self._number, **fields}

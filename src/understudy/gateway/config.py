@@ -96,7 +96,7 @@ class _Reader:
         """A table checked against its rows; defaults for what is not given."""
         if not isinstance(value, dict):
             self.wrong(path, f"is {_shown(value)}; a table is expected")
-            return {}
+            value = {}
         rows = {key.name: key for key in keys}
         found: dict[str, object] = {}
         for name, given in value.items():
@@ -121,6 +121,7 @@ class _Reader:
             path = f"providers.{name}"
             if "/" in name or "," in name or name != name.strip() or not name:
                 self.wrong(path, "a provider's name has no slash, comma or blank")
+                continue
             found = self.section(path, table, PROVIDER)
             models = found.get("models")
             if isinstance(models, dict):

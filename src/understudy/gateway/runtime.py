@@ -90,9 +90,9 @@ class Runtime:
         self.server = Server(
             gateway, gateway.refuse, limits=self.opened.house.limits, clock=time.monotonic
         )
-        self._gathered = Gathered(write, _later)
+        self.gathered = Gathered(write, _later)
         access = self.opened.house.rules.access_log
-        self.lines = LogLines(self._gathered, gateway.wall, access=access)
+        self.lines = LogLines(self.gathered, gateway.wall, access=access)
         gateway.readers = (self.lines, self.metrics, self.board, *self._tracing())
         gateway.routes |= {("GET", "/metrics"): _told(self.metrics), **self.board.routes()}
         self._listen(self.opened.house.registry.health)
@@ -131,7 +131,7 @@ class Runtime:
         for provider in self.gateway.house.registry.providers.values():
             await _closed(provider)
         self.lines.note("stopped")
-        self._gathered.flush()
+        self.gathered.flush()
 
     # -- reloading ----------------------------------------------------------------------------
 

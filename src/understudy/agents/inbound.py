@@ -1,0 +1,225 @@
+"""HTTP as it comes in: bytes to requests, answers to bytes, with limits on all of it.
+
+Knows no agents: what a request means is the business of the function it is given.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+
+import httptools
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a client may ask of us."""
+
+    head: int = 16 * 1024  # bytes of request line and headers
+    body: int = 8 * 1024 * 1024  # bytes
+    patience: float = 30.0  # seconds for a whole request to come in, or the next to begin
+    connections: int = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """One whole request."""
+
+    method: str
+    path: str  # without the query
+    authorization: str
+    body: bytes
+    keep_alive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What goes back, always JSON."""
+
+    status: int
+    body: bytes
+
+
+Serve = Callable[[Incoming], Awaitable[Reply]]
+Refuse = Callable[[int, str], Reply]  # a status and a sentence
+
+
+class _Refused(Exception):
+    def __init__(self, status: int, why: str) -> None:
+        self.status = status
+        self.why = why
+
+
+class Connection(asyncio.Protocol):
+    """One client. Its requests are answered one at a time, in order."""
+
+    def __init__(
+        self, serve: Serve, refuse: Refuse, bounds: Bounds, others: set[Connection]
+    ) -> None:
+        self._serve = serve
+        self._refuse = refuse
+        self._bounds = bounds
+        self._others = others
+        self._queue: deque[Incoming] = deque()
+        self._task: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._closing = False
+        self._lines = 0  # of headers, ever
+        self._reset()
+
+    # -- the event loop's side ----------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._parser = httptools.HttpRequestParser(self)
+        self._others.add(self)
+        if len(self._others) > self._bounds.connections:
+            self._refused(_Refused(503, "too many connections"))
+            return
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._others.discard(self)
+        self._closing = True
+        self._unwait()
+        self._queue.clear()
+        if self._task is not None:
+            self._task.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        if self._closing:
+            return
+        lines = self._lines
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            # What our own callbacks raise comes wrapped.
+            ours = error.__context__
+            bad = _Refused(400, "not an HTTP/1.1 request")
+            self._refused(ours if isinstance(ours, _Refused) else bad)
+            return
+        if self._in_head and lines == self._lines:
+            # A header without an end never reaches a callback, so it is counted here.
+            try:
+                self._check(len(data))
+            except _Refused as refusal:
+                self._refused(refusal)
+
+    # -- the parser's side --------------------------------------------------------------------
+
+    def on_message_begin(self) -> None:
+        self._reset()
+
+    def on_url(self, url: bytes) -> None:
+        self._lines += 1
+        self._check(len(url))
+        self._url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._lines += 1
+        self._check(len(name) + len(value))
+        self._headers[name.lower()] = value
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        length = self._headers.get(b"content-length", b"0")
+        if length.isdigit() and int(length) > self._bounds.body:
+            raise _Refused(413, f"the body has more than {self._bounds.body} bytes")
+        if self._headers.get(b"expect", b"").lower() == b"100-continue":
+            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def on_body(self, body: bytes) -> None:
+        self._body += body
+        if len(self._body) > self._bounds.body:
+            raise _Refused(413, f"the body has more than {self._bounds.body} bytes")
+
+    def on_message_complete(self) -> None:
+        self._unwait()
+        self._head_bytes = 0
+        self._queue.append(
+            Incoming(
+                self._parser.get_method().decode("latin-1"),
+                self._url.partition(b"?")[0].decode("latin-1"),
+                self._headers.get(b"authorization", b"").decode("latin-1"),
+                bytes(self._body),
+                self._parser.should_keep_alive(),
+            )
+        )
+        if self._task is None:
+            self._transport.pause_reading()
+            self._task = asyncio.get_running_loop().create_task(self._answer())
+
+    # -- ours ---------------------------------------------------------------------------------
+
+    async def drained(self) -> None:
+        """Let the request at work finish, take no more, and close."""
+        self._closing = True
+        if self._task is not None:
+            await asyncio.wait([self._task])
+        self._transport.close()
+
+    def abort(self) -> None:
+        self._transport.abort()
+
+    async def _answer(self) -> None:
+        while self._queue:
+            incoming = self._queue.popleft()
+            reply = await self._serve(incoming)
+            keep = incoming.keep_alive and not self._closing
+            self._write(reply, keep)
+            if not keep:
+                self._transport.close()
+                return
+        self._task = None
+        self._transport.resume_reading()
+        self._wait()
+
+    def _check(self, size: int) -> None:
+        self._head_bytes += size
+        if self._head_bytes > self._bounds.head:
+            raise _Refused(431, f"the headers have more than {self._bounds.head} bytes")
+
+    def _refused(self, refusal: _Refused) -> None:
+        """Say why and close; what was asked before is not answered any more."""
+        self._closing = True
+        self._unwait()
+        if self._task is not None:
+            self._task.cancel()
+        self._write(self._refuse(refusal.status, refusal.why), keep=False)
+        self._transport.close()
+
+    def _write(self, reply: Reply, keep: bool) -> None:
+        phrase = HTTPStatus(reply.status).phrase
+        head = (
+            f"HTTP/1.1 {reply.status} {phrase}\r\n"
+            "content-type: application/json\r\n"
+            f"content-length: {len(reply.body)}\r\n"
+            f"connection: {'keep-alive' if keep else 'close'}\r\n\r\n"
+        )
+        self._transport.write(head.encode("latin-1") + reply.body)
+
+    def _wait(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(self._bounds.patience, self._late)
+
+    def _unwait(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _late(self) -> None:
+        if self._head_bytes:
+            self._refused(_Refused(408, "the request took too long to arrive"))
+        else:
+            self._transport.close()
+
+    def _reset(self) -> None:
+        self._url = b""
+        self._headers: dict[bytes, bytes] = {}
+        self._body = bytearray()
+        self._in_head = True
+        self._head_bytes = 0

@@ -1,0 +1,289 @@
+"""Configuration files: every problem with its path, and what `check` thinks unwise."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from understudy.commands.check import Finding, check, render
+from understudy.gateway.config import InvalidConfig, examine, read_config
+from understudy.gateway.keys import SECTIONS
+
+SECRET = "sk-planted-0123456789abcdef"
+GOOD = """
+[gateway]
+keys = ["${CLIENT}"]
+[providers.one]
+base_url = "https://one.example/v1"
+api_key = "${ONE}"
+[providers.two]
+dialect = "anthropic"
+base_url = "https://two.example"
+api_keys = ["k2", "k3"]
+first_byte_timeout = 3
+[providers.two.models.c]
+context_window = 1000
+[aliases]
+chat = "one/a, two/c"
+[policy]
+transient_retries = 0
+[policy.chat]
+max_wait = 1.5
+[health]
+base = 2
+"""
+ENV = {"CLIENT": "sk-client", "ONE": "sk-one"}
+
+
+def problems(text: str, env: Mapping[str, str] = ENV) -> list[str]:
+    with pytest.raises(InvalidConfig) as caught:
+        read_config(text, env)
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_values_are_read_variables_filled_in_and_defaults_added() -> None:
+    config = read_config(GOOD, ENV)
+    assert config.gateway["keys"] == ["sk-client"]
+    assert config.gateway["port"] == 8080
+    assert config.providers["one"]["api_key"] == "sk-one"
+    assert config.providers["two"]["first_byte_timeout"] == 3
+    assert config.providers["two"]["idle_timeout"] == 60
+    assert config.policy == {"transient_retries": 0}
+    assert config.policies == {"chat": {"max_wait": 1.5}}
+    assert config.health["base"] == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[gatway]\n", "gatway: unknown section; did you mean 'gateway'?"),
+        ("[gateway]\nprot = 1\n", "gateway.prot: unknown key; did you mean 'port'?"),
+        ("[gateway]\nport = 70000\n", "gateway.port: is 70000; expected a port, 0 to 65535"),
+        ("[gateway]\nport = true\n", "gateway.port: is True; expected a port, 0 to 65535"),
+        ("[gateway]\ntimeout = 0\n", "gateway.timeout: is 0; expected seconds above 0"),
+        ("[gateway]\ntimeout = nan\n", "gateway.timeout: is nan; expected seconds above 0"),
+        ("gateway = 5\n", "gateway: is 5; a table is expected"),
+        ('[gateway]\npolicy = "fast"\n',
+         "gateway.policy: is a text; expected one of availability, fail_fast"),
+        ('[gateway]\nkeys = ["${NOBODY}"]\n', "gateway.keys[0]: the variable NOBODY is not set"),
+        ('[gateway]\nadmin_key = "${EMPTY}"\n',
+         "gateway.admin_key: the variable EMPTY is set but empty"),
+        ('[gateway]\nkeys = [""]\n',
+         "gateway.keys: is a list; expected a list of keys of printable ASCII without blanks"),
+        ('[gateway]\nkeys = ["sk-planted-0123456789abcdef", 5]\n',
+         "gateway.keys: is a list; expected a list of keys of printable ASCII without blanks"),
+        ('[providers.x]\nbase_ulr = "http://h"\n',
+         "providers.x.base_ulr: unknown key; did you mean 'base_url'?"),
+        ('[providers.x]\nbase_url = "ftp://h"\n',
+         "providers.x.base_url: is a text; expected a URL starting with http:// or https://"),
+        ('[providers.x]\ndialect = "openia"\n',
+         "providers.x.dialect: is a text; expected one of openai, responses, anthropic, gemini, "
+         "ollama"),
+        ('["providers"."a/b"]\n', "providers.a/b: a provider's name has no slash, comma or blank"),
+        ("[providers.x.models.m]\ncontext_windw = 5\n",
+         "providers.x.models.m.context_windw: unknown key; did you mean 'context_window'?"),
+        ("[aliases]\nchat = 5\n", "aliases.chat: is 5; expected a chain as text"),
+        ("[policy.nobody]\nmax_wait = 1\n", "policy.nobody: no such alias"),
+        ("[policy]\nmax_wiat = 1\n", "policy.max_wiat: unknown key; did you mean 'max_wait'?"),
+        ("[health]\nfactor = 1\n", "health.factor: is 1; expected a number above 1"),
+    ],
+)  # fmt: skip
+def test_a_wrong_key_is_told_with_its_path(text: str, told: str) -> None:
+    assert problems(text, {"EMPTY": ""}) == [told]
+
+
+def test_all_problems_are_told_at_once_and_no_secret_with_them() -> None:
+    text = f'[gateway]\nport = "{SECRET}"\nadmin_key = ["{SECRET}"]\n[health]\nbsae = 1\n'
+    told = problems(text)
+    assert [line.split(":")[0] for line in told] == [
+        "gateway.port", "gateway.admin_key", "health.bsae",
+    ]  # fmt: skip
+    assert SECRET not in " ".join(told)
+
+
+def test_what_is_not_toml_is_one_problem_with_its_line() -> None:
+    [told] = problems("[gateway\n")
+    assert told.startswith("the file: is not TOML: ")
+    assert "line 1" in told
+
+
+def test_what_can_be_read_of_a_bad_file_is_read_with_defaults_for_the_rest() -> None:
+    config, wrong = examine('[gateway]\nport = "x"\nhost = "::1"\n', {})
+    assert (config.gateway["port"], config.gateway["host"]) == (8080, "::1")
+    assert [problem.path for problem in wrong] == ["gateway.port"]
+
+
+def test_every_default_is_a_value_its_own_key_would_take() -> None:
+    rows = [key for keys in SECTIONS.values() for key in keys if key.default is not None]
+    assert [key.name for key in rows if not key.kind.fits(key.default)] == []
+
+
+def test_a_configuration_shows_no_secret() -> None:
+    config = read_config(GOOD, {"CLIENT": SECRET, "ONE": SECRET})
+    assert SECRET not in repr(config)
+
+
+# -- check
+
+
+def checked(tmp_path: Path, text: str, env: Mapping[str, str] = ENV) -> list[str]:
+    path = tmp_path / "understudy.toml"
+    path.write_text(text, encoding="utf-8")
+    return [str(finding) for finding in check(path, env)]
+
+
+def two(**more: str) -> str:
+    """Two sound providers and an alias over both, some lines added to sections."""
+    rows = {
+        "gateway": 'keys = ["sk-client"]\n',
+        "one": 'base_url = "https://one.example/v1"\napi_key = "k1"\n',
+        "two": 'base_url = "https://two.example/v1"\napi_key = "k2"\n',
+        "aliases": 'chat = "one/a, two/b"\n',
+    }
+    rows |= {name: rows[name] + line + "\n" for name, line in more.items()}
+    return (
+        f"[gateway]\n{rows['gateway']}[providers.one]\n{rows['one']}"
+        f"[providers.two]\n{rows['two']}[aliases]\n{rows['aliases']}"
+    )
+
+
+def test_a_sound_file_has_no_findings(tmp_path: Path) -> None:
+    assert checked(tmp_path, two()) == []
+    assert render([]) == "nothing to mend"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (two(aliases='a = "b"\nb = "a"'), "error    aliases.a: alias cycle in 'a': a -> b -> a"),
+        (two(aliases='a = "tow/x, one/a"'), "error    aliases.a: unknown provider 'tow'"),
+        (two(aliases='"a b," = "one/a, two/b"'), "error    aliases.a b,: bad alias name"),
+        (two(one='headers = { host = "x" }'),
+         "error    providers.one: the header 'host' is written by the transport"),
+        ('[gateway]\nhost = "0.0.0.0"\n',
+         "error    gateway.keys: are needed to listen on 0.0.0.0; or listen on 127.0.0.1"),
+        ('[providers.x]\nvendor = "opnai"\n', "error    providers.x: unknown vendor 'opnai'"),
+        ("[providers.x]\n", "error    providers.x: base_url is missing"),
+        (two(aliases='solo = "one/a"'),
+         "warning  aliases.solo: has one target, one/a; nobody takes over if it fails"),
+        (two(aliases='same = "one/a, one/b"'),
+         "warning  aliases.same: its 2 targets are all at one host, one.example, and fail "
+         "together"),
+        ('[providers.a]\nvendor = "openai"\napi_key = "k1"\n[providers.b]\nvendor = "openai"\n'
+         'base_url = "https://eu.example/v1"\napi_key = "k2"\n[aliases]\nx = "a/m, b/m"\n',
+         "warning  aliases.x: its 2 targets are all of one vendor, openai, and fail together"),
+        ('[providers.a]\nbase_url = "https://a.example/v1"\napi_key = "k"\n[providers.b]\n'
+         'base_url = "https://b.example/v1"\napi_key = "k"\n[aliases]\nx = "a/m, b/m"\n',
+         "warning  aliases.x: its 2 targets are all on one account, and fail together"),
+        (two(aliases='dup = "one/a, two/b, one/a"'),
+         "warning  aliases.dup: names 'one/a' twice; the second is never reached"),
+        (two(aliases='more = "one/a, two/b, chat"'),
+         "warning  aliases.more: 'chat' adds nobody: all its targets stand before it"),
+        (two(gateway="allow_specs = false")
+         + '[providers.three]\nbase_url = "https://three.example/v1"\n',
+         "warning  providers.three: no alias leads to it"),
+        ("[gateway]\nallow_specs = false\n", "warning  aliases: are missing"),
+        (two(gateway='admin_key = "sk-client"'),
+         "warning  gateway.admin_key: is a client key too"),
+        ('[gateway]\nkeys = ["k", "k"]\n', "warning  gateway.keys: the same key stands there twice"),
+        ('[gateway]\nkeys = ["k"]\n[providers.a]\nbase_url = "https://a.example/v1"\n'
+         'api_key = "k"\n', "warning  providers.a: its key is also a key of the gateway"),
+        ("[providers.openai]\n[providers.anthropic]\n"
+         '[aliases]\nx = "openai/m, anthropic/n"\n',
+         "warning  providers.openai: no key for provider 'openai'; set OPENAI_API_KEY"),
+        ('[providers.a]\ndialect = "anthropic"\nbase_url = "https://a.example/v1"\n',
+         "warning  providers.a.base_url: ends in /v1, which the dialect 'anthropic' adds"),
+        ('[providers.a]\nbase_url = "http://far.example/v1"\napi_key = "k"\n',
+         "warning  providers.a.base_url: is http; its key travels in the clear"),
+    ],
+)  # fmt: skip
+def test_check_finds_it_and_says_where(tmp_path: Path, text: str, told: str) -> None:
+    assert any(line.startswith(told) for line in checked(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("text", "quiet"),
+    [
+        (two(aliases='part = "one/a"\nwhole = "part, two/b"'), "aliases.part"),
+        (two(aliases='chat2 = "chat, one/z"'), "aliases.chat2"),
+        ('[providers.a]\nbase_url = "http://127.0.0.1:1/v1"\napi_key = "k"\n', "providers.a"),
+        ('[providers.x]\nbase_url = "htp:/"\n[aliases]\nc = "x/a, openai/b"\n', "aliases.c"),
+        ('[providers.x]\nbase_url = "htp:/"\n', "providers.x"),  # its key is told of
+    ],
+)
+def test_check_does_not_cry_wolf(tmp_path: Path, text: str, quiet: str) -> None:
+    assert [line for line in checked(tmp_path, text) if f" {quiet}:" in line] == []
+
+
+def test_errors_come_first_and_are_counted(tmp_path: Path) -> None:
+    lines = checked(tmp_path, two(aliases='solo = "one/a"\nlost = "nobody"'))
+    assert [line.split()[0] for line in lines] == ["error", "warning"]
+    path = tmp_path / "understudy.toml"
+    assert render(check(path, ENV)).splitlines()[-1] == "1 error, 1 warning"
+    assert check(path, ENV)[0].to_dict()["level"] == "error"
+
+
+def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    missing = check(tmp_path / "nowhere.toml", {})
+    assert missing == [Finding("error", "the file", "cannot be read: No such file or directory")]
+    (tmp_path / "latin.toml").write_bytes(b"\xff\xfe")
+    [finding] = check(tmp_path / "latin.toml", {})
+    assert finding.what == "cannot be read: it is not UTF-8"
+
+
+def test_no_finding_shows_a_key(tmp_path: Path) -> None:
+    text = (
+        f'[gateway]\nkeys = ["{SECRET}", "{SECRET}"]\nadmin_key = "{SECRET}"\n[providers.a]\n'
+        f'base_url = "http://far.example/v1"\napi_keys = ["{SECRET}", "{SECRET}"]\n'
+        f'[providers.b]\nbase_url = "http://{SECRET}@far.example/v1"\napi_key = "{SECRET}"\n'
+        f'[aliases]\nx = "a/m, b/m"\n'
+    )
+    lines = checked(tmp_path, text)
+    assert len(lines) > 4
+    assert SECRET not in "\n".join(lines)
+
+
+def test_a_probe_connects_to_every_provider_and_sends_nothing(tmp_path: Path) -> None:
+    heard: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as alive, socket.create_server(
+        ("127.0.0.1", 0)
+    ) as soon_dead:
+        dead = soon_dead.getsockname()[1]
+        soon_dead.close()
+        up = alive.getsockname()[1]
+        path = tmp_path / "understudy.toml"
+        path.write_text(
+            f'[providers.up]\nbase_url = "http://127.0.0.1:{up}/v1"\n'
+            f'[providers.down]\nbase_url = "http://127.0.0.1:{dead}/v1"\n',
+            encoding="utf-8",
+        )
+        findings = check(path, {}, probe=True)
+        peer, _ = alive.accept()
+        with peer:
+            heard.append(peer.recv(1))
+    assert findings == [
+        Finding("error", "providers.down", f"127.0.0.1:{dead} refused the connection")
+    ]
+    assert heard == [b""]  # connected, closed, nothing in between
+
+
+def test_a_probe_of_tls_that_is_none_says_so(tmp_path: Path) -> None:
+    async def work() -> list[Finding]:
+        async def plain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(b"HTTP/1.1 400 no\r\n\r\n")
+            writer.close()
+
+        server = await asyncio.start_server(plain, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        path = tmp_path / "understudy.toml"
+        path.write_text(f'[providers.x]\nbase_url = "https://127.0.0.1:{port}"\n')
+        async with server:
+            return await asyncio.to_thread(check, path, {}, True)
+
+    [finding] = asyncio.run(work())
+    assert (finding.level, finding.path) == ("error", "providers.x")
+    assert "failed at TLS" in finding.what
