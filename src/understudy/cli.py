@@ -1,109 +1,185 @@
 """The command line: reads the environment, prints, and does nothing else itself.
 
-Exit codes: 0 done, 1 the request or some rows failed, 2 wrong usage or input, 130 interrupted.
-Data goes to stdout, everything else to stderr; an error is one line and perhaps a hint.
+Exit codes: 0 done, 1 the request failed or something is wrong, 2 wrong usage or input, 3 the
+gateway cannot be reached, 130 interrupted. Data goes to stdout, everything else to stderr; an
+error is one line and perhaps a hint.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
-from importlib.metadata import PackageNotFoundError, version
-from typing import NoReturn
+from collections.abc import Callable, Mapping, Sequence
+
+from understudy.commands.parser import CommandError, parser
+from understudy.commands.screen import Screen
+
+__all__ = ["CommandError", "main", "parser"]
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 
-class CommandError(Exception):
-    """What the user did wrong, in one line; `hint` says what would be right."""
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise CommandError(message, f"see `{self.prog} --help`")
-
-
-def parser() -> argparse.ArgumentParser:
-    """Every verb and flag; imports nothing slow."""
-    top = _Parser(prog="understudy", description="Failover for language models and agents.")
-    top.add_argument("--version", action="version", version=f"understudy {_version()}")
-    top.set_defaults(run=_help)
-    verbs = top.add_subparsers(dest="verb", metavar="COMMAND", parser_class=_Parser)
-    classify = verbs.add_parser("classify", help="say what kind of failure something is")
-    classify.add_argument("file", nargs="?", default="-", help="pasted failure (default: stdin)")
-    classify.add_argument("--jsonl", metavar="FILE", help="many rows, one JSON object a line")
-    classify.add_argument("--status", type=int, help="HTTP status, if the paste has none")
-    classify.add_argument("--provider", help="whose failure it is")
-    classify.add_argument("--json", action="store_true", help="print JSON")
-    classify.set_defaults(run=_classify)
-    plan = verbs.add_parser("plan", help="say what would happen to a request, target by target")
-    plan.add_argument("spec", help="a chain, e.g. 'openai/gpt-5.5, anthropic/claude-opus-4-8'")
-    plan.add_argument("--timeout", type=float, help="seconds for the whole request")
-    plan.add_argument("--json", action="store_true", help="print JSON")
-    plan.set_defaults(run=_plan)
-    serve = verbs.add_parser("serve", help="run the gateway")
-    serve.add_argument("--config", metavar="FILE", help="TOML; without one: environment, or demo")
-    serve.add_argument("--host", help="address to listen on (default: 127.0.0.1)")
-    serve.add_argument("--port", type=int, help="port to listen on (default: 8080)")
-    serve.set_defaults(run=_serve)
-    demo = verbs.add_parser("demo", help="watch a chain fail over, no keys needed")
-    demo.set_defaults(run=_demo)
-    return top
-
-
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None, env: Mapping[str, str] | None = None) -> int:
     """Run one command; never shows a stack trace for what a user can mend."""
+    screen = Screen(sys.stdout, sys.stderr, os.environ if env is None else env)
+    try:
+        arguments = parser().parse_args(argv)
+        return _run(arguments, screen)
+    except CommandError as error:
+        return _complain(screen, str(error), error.hint, error.code)
+    except BrokenPipeError:
+        # The reader of our output had enough; at exit Python would flush into the broken pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _run(arguments: argparse.Namespace, screen: Screen) -> int:
+    if arguments.verb is None:
+        screen.write(parser().format_help())
+        return USAGE
     from understudy.core.errors import UnderstudyError
 
     try:
-        arguments = parser().parse_args(argv)
-        run: Callable[[argparse.Namespace], int] = arguments.run
-        return run(arguments)
-    except CommandError as error:
-        return _complain(str(error), error.hint)
-    except BrokenPipeError:  # the reader of our output had enough
-        sys.stderr.close()
-        return OK
-    except (UnderstudyError, OSError, ValueError) as error:
-        return _complain(str(error))
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+        return VERBS[arguments.verb](arguments, screen)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        return _complain(screen, f"{where}{error.strerror or error}")
+    except (UnderstudyError, ValueError) as error:
+        return _complain(screen, str(error))
 
 
-def _help(arguments: argparse.Namespace) -> int:
-    parser().print_help()
-    return USAGE
-
-
-def _complain(message: str, hint: str = "") -> int:
-    print(f"error: {message}", file=sys.stderr)
+def _complain(screen: Screen, message: str, hint: str = "", code: int = USAGE) -> int:
+    screen.note(f"error: {message}")
     if hint:
-        print(f"\nhint: {hint}", file=sys.stderr)
-    return USAGE
+        screen.note(f"\nhint: {hint}")
+    return code
 
 
-def _version() -> str:
+# -- chains -----------------------------------------------------------------------------------
+
+
+def _ask(arguments: argparse.Namespace, screen: Screen) -> int:
+    from understudy.commands.ask import Question, ask
+    from understudy.commands.chains import Source
+
+    prompt = sys.stdin.read() if arguments.prompt == "-" else arguments.prompt
+    if not prompt.strip():
+        raise CommandError("the prompt is empty", 'write it after the spec: ask SPEC "hello"')
+    question = Question(
+        arguments.spec,
+        prompt,
+        arguments.system,
+        arguments.timeout,
+        not arguments.no_stream,
+        arguments.json,
+    )
+    answered = ask(question, Source(arguments.config, screen.env), screen)
+    return OK if answered else FAILED
+
+
+def _plan(arguments: argparse.Namespace, screen: Screen) -> int:
+    from understudy.commands import plan
+    from understudy.commands.chains import Source
+    from understudy.commands.remote import Desk
+
+    given = {name: vars(arguments)[name] for name in ("request", "timeout", "config")}
+    if why := plan.nonsense(arguments.url, given):
+        raise CommandError(why, "a gateway plans with its own settings")
+    if arguments.url:
+        found = plan.asked(Desk(arguments.url, arguments.admin_key, screen.env), arguments.spec)
+    else:
+        model = Source(arguments.config, screen.env).model(arguments.spec)
+        file = arguments.request
+        request = None if file is None else plan.request_in(_text(file).encode())
+        found = model.plan(request, timeout=arguments.timeout)
+    plan.show(found, screen, arguments.json)
+    return OK if found.head else FAILED
+
+
+def _models(arguments: argparse.Namespace, screen: Screen) -> int:
+    from understudy.commands import models
+    from understudy.commands.chains import Source
+
+    found = models.rows(arguments.spec, Source(arguments.config, screen.env))
+    if arguments.json:
+        screen.json(found)
+    else:
+        models.show(found, screen)
+    return OK
+
+
+# -- a running gateway ------------------------------------------------------------------------
+
+
+def _status(arguments: argparse.Namespace, screen: Screen) -> int:
+    from understudy.commands.remote import Desk
+    from understudy.commands.status import status
+
+    desk = Desk(arguments.url, arguments.admin_key, screen.env)
+    every = arguments.every if arguments.watch else None
+    status(desk, screen, as_json=arguments.json, every=every)
+    return OK
+
+
+def _bench(arguments: argparse.Namespace, screen: Screen) -> int:
+    from understudy.commands.orders import bench, sentence, unbench
+    from understudy.commands.remote import Desk
+
+    desk = Desk(arguments.url, arguments.admin_key, screen.env)
+    if arguments.verb == "bench":
+        told = bench(desk, arguments.key, arguments.seconds, arguments.why)
+    else:
+        told = unbench(desk, arguments.key)
+    if arguments.json:
+        screen.json(told)
+    else:
+        screen.data(sentence(told))
+    return OK
+
+
+def _serve(arguments: argparse.Namespace, screen: Screen) -> int:
+    from understudy.commands.serve import serve
+    from understudy.gateway.config import InvalidConfig
+
+    if arguments.workers not in (None, 1):
+        raise CommandError(
+            "--workers is not there yet: the gateway is one process",
+            "start several on different ports behind a reverse proxy",
+        )
     try:
-        return version("understudy")
-    except PackageNotFoundError:
-        return "(not installed)"
+        return serve(arguments.config, arguments.host, arguments.port, screen.env, screen.note)
+    except InvalidConfig as error:
+        hint = f"`understudy check {arguments.config}` lists them" if arguments.config else ""
+        raise CommandError(str(error), hint) from None
 
 
-def _classify(arguments: argparse.Namespace) -> int:
+def _check(arguments: argparse.Namespace, screen: Screen) -> int:
+    from understudy.commands.check import ERROR, check, render
+
+    findings = check(arguments.file, screen.env, arguments.probe)
+    if arguments.json:
+        screen.json([finding.to_dict() for finding in findings])
+    else:
+        screen.data(render(findings))
+    return FAILED if any(finding.level == ERROR for finding in findings) else OK
+
+
+# -- failures ---------------------------------------------------------------------------------
+
+
+def _classify(arguments: argparse.Namespace, screen: Screen) -> int:
     from dataclasses import replace
 
     from understudy.commands import classify
 
     if arguments.jsonl is not None:
-        return _classify_rows(arguments.jsonl)
+        return _classify_rows(arguments.jsonl, screen)
     failure = classify.read_paste(_text(arguments.file))
     if arguments.status is not None:
         failure = replace(failure, status=arguments.status, body=failure.body or failure.error)
@@ -111,55 +187,43 @@ def _classify(arguments: argparse.Namespace) -> int:
         failure = replace(failure, provider=arguments.provider)
     told = classify.explain(failure.verdict(now=time.time()))
     if arguments.json:
-        print(json.dumps(told))
-        return OK
-    delay = told["retry_after_s"]
-    print(f"fault     {told['fault']}")
-    print(f"evidence  {told['evidence']}")
-    print(f"delay     {'none given' if delay is None else f'{delay:g} s'}")
-    then = told["then"]
-    assert isinstance(then, dict)
-    for name, sentence in then.items():
-        print(f"{name:<13} {sentence}")
+        screen.json(told)
+    else:
+        screen.data(classify.rendered(told))
     return OK
 
 
-def _classify_rows(path: str) -> int:
+def _classify_rows(path: str, screen: Screen) -> int:
     from understudy.commands.classify import judge_rows
 
     bad = 0
     for told, problem in judge_rows(_text(path).splitlines()):
         if told is None:
             bad += 1
-            print(f"error: {problem}", file=sys.stderr)
+            screen.note(f"error: {problem}")
         else:
-            print(json.dumps(told))
+            screen.json(told)
     return FAILED if bad else OK
 
 
-def _plan(arguments: argparse.Namespace) -> int:
-    from understudy.registry import Registry
-
-    plan = Registry(env=os.environ).parse(arguments.spec).plan(timeout=arguments.timeout)
-    print(json.dumps(plan.to_dict()) if arguments.json else plan)
-    return OK if plan.head else FAILED
+# -- the rest ---------------------------------------------------------------------------------
 
 
-def _demo(arguments: argparse.Namespace) -> int:
-    from understudy.commands.demo import demo
+def _demo(arguments: argparse.Namespace, screen: Screen) -> int:
+    from understudy.commands import demo
 
-    demo(print)
+    if arguments.json:
+        screen.json(demo.told())
+    else:
+        demo.demo(screen.data)
     return OK
 
 
-def _serve(arguments: argparse.Namespace) -> int:
-    from understudy.commands.serve import serve
+def _completion(arguments: argparse.Namespace, screen: Screen) -> int:
+    from understudy.commands.completion import script
 
-    return serve(arguments.config, arguments.host, arguments.port, os.environ, _say)
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    screen.write(script(arguments.shell, parser()))
+    return OK
 
 
 def _text(path: str) -> str:
@@ -168,6 +232,20 @@ def _text(path: str) -> str:
     with open(path, encoding="utf-8", errors="replace") as file:
         return file.read()
 
+
+VERBS: dict[str, Callable[[argparse.Namespace, Screen], int]] = {
+    "ask": _ask,
+    "plan": _plan,
+    "status": _status,
+    "bench": _bench,
+    "unbench": _bench,
+    "classify": _classify,
+    "check": _check,
+    "serve": _serve,
+    "models": _models,
+    "demo": _demo,
+    "completion": _completion,
+}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -10,6 +10,7 @@ import math
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from understudy.core.errors import OutOfTime, ProviderError, Stall
 from understudy.core.faults import Fault
@@ -107,5 +108,5 @@ def guard(clock: Clock, step: Try, seconds: float, phase: str) -> AbstractContex
     if own == theirs == math.inf:
         return nullcontext()
     if own <= theirs:
-        return Watchdog(clock, own, lambda: Stall(phase, step.target.provider, own))
-    return Watchdog(clock, theirs, lambda: OutOfTime(f"no time left after {theirs:.3g} s"))
+        return Watchdog(clock, own, partial(Stall, phase, step.target.provider, own))
+    return Watchdog(clock, theirs, partial(OutOfTime, f"no time left after {theirs:.3g} s"))

@@ -29,8 +29,11 @@ def timers_of(clock: Clock) -> Later | None:
 
 
 def call_later(clock: Clock, delay: float, callback: Callable[[], None]) -> Handle:
-    later = timers_of(clock) or asyncio.get_running_loop().call_later
-    return later(delay, callback)
+    own = timers_of(clock)
+    if own is not None:
+        return own(delay, callback)
+    loop = asyncio.get_running_loop()
+    return loop.call_at(loop.time() + delay, callback)  # its `call_later` takes 1 us more
 
 
 async def sleep(clock: Clock, seconds: float) -> None:

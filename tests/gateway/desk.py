@@ -79,6 +79,7 @@ class Upstream:
         self.asked: list[Asked] = []
         self.connections = 0
         self._writers: set[asyncio.StreamWriter] = set()
+        self._tasks: set[asyncio.Task[object]] = set()
 
     @property
     def open(self) -> int:
@@ -91,21 +92,26 @@ class Upstream:
 
     async def __aexit__(self, *_: object) -> None:
         self._server.close()
-        for writer in self._writers:
-            writer.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks)
         await self._server.wait_closed()
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         self._writers.add(writer)
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
         try:
             while True:
                 asked = await read_request(reader)
                 self.asked.append(asked)
                 played = self.play(asked)
                 await self._answer(played if isinstance(played, Plays) else await played, writer)
-        except (OSError, EOFError):
-            pass
+        except (OSError, EOFError, asyncio.CancelledError):
+            pass  # the client left, or the test is over
         finally:
             self._writers.discard(writer)
             writer.close()

@@ -104,6 +104,18 @@ def explain(verdict: Verdict) -> dict[str, object]:
     }
 
 
+def rendered(told: dict[str, object]) -> str:
+    """The same for people."""
+    delay, then = told["retry_after_s"], told["then"]
+    assert isinstance(then, dict)
+    lines = [
+        f"fault     {told['fault']}",
+        f"evidence  {told['evidence']}",
+        f"delay     {'none given' if delay is None else f'{delay:g} s'}",
+    ]
+    return "\n".join([*lines, *(f"{name:<13} {sentence}" for name, sentence in then.items())])
+
+
 THEN = {
     "advance": "advance to the next target",
     "larger": "advance to targets with a larger known window, else stop",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
 
 from understudy.core.faults import Verdict
 from understudy.core.health import Bench
@@ -10,8 +12,7 @@ from understudy.core.policy import Mark, Policy, Rule, Scope
 from understudy.core.stage import Account, Candidate, Stage
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """One call of one target with one credential."""
 
     candidate: Candidate
@@ -24,8 +25,9 @@ def blame(stage: Stage, call: Call, verdict: Verdict, rule: Rule) -> float:
     health = stage.health
     if health is None or rule.mark is Mark.NONE:
         return 0.0
-    key = _blamed(call, rule.scope)
-    length = _length(verdict, rule.mark, stage.policy)
+    key = BLAMED[rule.scope](call)
+    hint, policy = verdict.retry_after, stage.policy
+    length = LENGTHS[rule.mark](None if hint is None else min(hint, policy.max_delay), policy)
     if length is None:
         if not health.report_failure(key, call.started, fault=verdict.fault):
             return 0.0
@@ -43,31 +45,29 @@ def _entry(key: str, call: Call, verdict: Verdict, when: tuple[float, float]) ->
     return Bench(key, now, now + length, verdict.fault, scope, source)
 
 
-def _blamed(call: Call, scope: Scope) -> str:
-    """The health key a scope stands for.
+def _several(call: Call) -> bool:
+    return len(call.candidate.accounts) > 1
 
-    A lone key that is refused is held against this target only: a 403 is often about one model,
-    and other targets of the provider may still be served.
-    """
-    several = len(call.candidate.accounts) > 1
-    keys = {
-        Scope.TARGET: call.candidate.key,
-        Scope.SHARE: call.account.share if several else call.candidate.key,
-        Scope.CREDENTIAL: call.account.key if several else call.account.share,
-        Scope.ACCOUNT: call.account.key,
+
+# The health key a scope stands for. A lone key that is refused is held against this target only:
+# a 403 is often about one model, and other targets of the provider may still be served.
+BLAMED: Mapping[Scope, Callable[[Call], str]] = MappingProxyType(
+    {
+        Scope.TARGET: lambda call: call.candidate.key,
+        Scope.SHARE: lambda call: call.account.share if _several(call) else call.candidate.key,
+        Scope.CREDENTIAL: lambda call: call.account.key if _several(call) else call.account.share,
+        Scope.ACCOUNT: lambda call: call.account.key,
     }
-    return keys[scope]
+)
 
-
-def _length(verdict: Verdict, mark: Mark, policy: Policy) -> float | None:
-    """Seconds to bench at once; 0 means the current cooldown, None means count instead."""
-    hint = verdict.retry_after
-    capped = None if hint is None else min(hint, policy.max_delay)
-    lengths = {
-        Mark.COUNT: None,
-        Mark.HINT: capped,
-        Mark.HOLD: capped or 0.0,
-        Mark.DEGRADE: policy.degrade_seconds,
-        Mark.SESSION: policy.session_seconds,
+# Seconds to bench at once, from the provider's hint and the policy; 0 means the current cooldown,
+# None means count instead.
+LENGTHS: Mapping[Mark, Callable[[float | None, Policy], float | None]] = MappingProxyType(
+    {
+        Mark.COUNT: lambda hint, policy: None,
+        Mark.HINT: lambda hint, policy: hint,
+        Mark.HOLD: lambda hint, policy: hint or 0.0,
+        Mark.DEGRADE: lambda hint, policy: policy.degrade_seconds,
+        Mark.SESSION: lambda hint, policy: policy.session_seconds,
     }
-    return lengths[mark]
+)

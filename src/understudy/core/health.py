@@ -128,6 +128,10 @@ class HealthTracker:
         """Is nothing held against anybody?"""
         return not self._marks
 
+    def unmarked(self, keys: Iterable[str]) -> bool:
+        """Is nothing held against any of these?"""
+        return self._marks.keys().isdisjoint(keys)
+
     def available(self, key: str) -> bool:
         """May this key be tried now? Unknown keys may."""
         mark = self._marks.get(key)
@@ -135,19 +139,21 @@ class HealthTracker:
 
     def admit(self, key: str) -> bool:
         """Like `available`, but takes the probe's place if there is one to take."""
-        if key not in self._marks:
-            return True
+        if key not in self._marks or not self.cooldown.probe:
+            return self.available(key)
         with self._lock:
             mark = self._marks.get(key)
             now = self.clock()
             if mark is None or mark.closed_until > now:
                 return mark is None
-            if mark.bench is not None and self.cooldown.probe:
+            if mark.bench is not None:
                 mark.closed_until = now + PROBE_LAPSE
             return True
 
     def release(self, key: str, started: float) -> None:
         """An admitted attempt ended without a verdict (the caller left): free its place."""
+        if not self.cooldown.probe:
+            return
         with self._lock:
             mark = self._marks.get(key)
             if mark is not None and mark.bench is not None and not mark.fenced(started):

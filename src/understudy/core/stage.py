@@ -37,12 +37,17 @@ class Candidate:
     known_window: int | Callable[[], int | None] | None = None
     key: str = field(init=False)
     accounts: tuple[Account, ...] = field(init=False, repr=False)
+    credential_keys: tuple[str, ...] = field(init=False, repr=False)  # the accounts' health keys
+    keys: tuple[str, ...] = field(init=False, repr=False)  # all health keys that concern it
 
     def __post_init__(self) -> None:
         target = self.target
-        accounts = (Account(x, f"{target.provider}#{x}", f"{target}#{x}") for x in self.labels)
+        accounts = [Account(x, f"{target.provider}#{x}", f"{target}#{x}") for x in self.labels]
+        keys = [key for account in accounts for key in (account.key, account.share)]
         object.__setattr__(self, "key", target.key)
         object.__setattr__(self, "accounts", tuple(accounts))
+        object.__setattr__(self, "credential_keys", tuple(keys))
+        object.__setattr__(self, "keys", (target.key, *keys))
 
     @property
     def window(self) -> int | None:
@@ -100,7 +105,7 @@ def usable(candidate: Candidate, stage: Stage) -> tuple[Account, ...]:
     tried again, so that its error stays loud instead of turning into a silent failover.
     """
     health = stage.health
-    if health is None or health.quiet:
+    if health is None or health.unmarked(candidate.credential_keys):
         return candidate.accounts
     free = tuple(a for a in candidate.accounts if not _out(a, health))
     if free:
@@ -119,6 +124,5 @@ def _out(account: Account, health: HealthTracker) -> bool:
 
 def _credential_bench(candidate: Candidate, health: HealthTracker) -> Bench | None:
     """Of the benches that keep the credentials out, the one that ends first."""
-    keys = [key for a in candidate.accounts for key in (a.key, a.share)]
-    benches = [bench for key in keys if (bench := health.standing(key))]
+    benches = [bench for key in candidate.credential_keys if (bench := health.standing(key))]
     return min(benches, key=lambda bench: bench.until, default=None)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from understudy.core.blame import Call, blame
 from understudy.core.errors import ChainExhausted, OutOfTime, ProviderError, text_of
@@ -29,8 +29,7 @@ from understudy.core.target import Attempt, Observer, Target
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Try:
+class Try(NamedTuple):
     """Call this target now."""
 
     target: Target
@@ -40,8 +39,7 @@ class Try:
     deadline: float = math.inf  # clock seconds at which the whole request is over
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(NamedTuple):
     """Do nothing for so long."""
 
     seconds: float
@@ -73,11 +71,25 @@ def walk(
     while pause := trip.pause():
         trip.waited += pause
         yield Wait(pause)
-    for place in range(len(chain)):
-        visit = trip.visit(place)
-        answered = yield from visit
-        if answered:
-            return trip.answer
+    for place, candidate in enumerate(chain):
+        accounts = trip.admitted(candidate)
+        retries, n = stage.policy.transient_retries, 0
+        while accounts:
+            n += 1
+            started = stage.clock()
+            if started >= deadline:
+                trip.skip(candidate, Obstacle("not tried, the request's own time was up"))
+                break
+            attempt = _Attempt(trip, place, Call(candidate, accounts[0], started), n)
+            if (yield from attempt.make()):
+                return attempt.answer
+            then = attempt.consequence(retries, len(accounts) > 1)
+            if then == "retry":
+                retries -= 1
+            elif then == "rotate":
+                accounts = accounts[1:]
+            else:
+                break
     raise trip.exhausted()
 
 
@@ -111,7 +123,6 @@ class _Trip:
     errors: dict[str, ProviderError] = field(default_factory=dict)
     floor: int | None = None  # after an overflow: only larger windows will do
     waited: float = 0.0
-    answer: object = None
 
     def pause(self) -> float:
         """Seconds to wait because all are benched and one returns soon; 0 means go on."""
@@ -128,53 +139,28 @@ class _Trip:
         in_time = self.stage.clock() + soonest < self.deadline
         return soonest if soonest <= patience and in_time else 0.0
 
-    def visit(self, place: int) -> Generator[Step, object, bool]:
-        """Every attempt at one candidate; True when it answered."""
-        candidate = self.chain[place]
-        accounts = self._admitted(candidate)
-        retries = self.stage.policy.transient_retries
-        n = spent = 0
-        while accounts:
-            n += 1
-            account = accounts[0]
-            started = self.stage.clock()
-            if started >= self.deadline:
-                self._skip(candidate, Obstacle("not tried, the request's own time was up"))
-                return False
-            attempt = _Attempt(self, Call(candidate, account, started), n)
-            if (yield from attempt.make(place)):
-                return True
-            allowed = _Allowed(retries - spent, len(accounts) > 1)
-            then = attempt.consequence(place, allowed)
-            if then == "retry":
-                spent += 1
-            elif then == "rotate":
-                accounts = accounts[1:]
-            else:
-                break
-        return False
-
-    def _admitted(self, candidate: Candidate) -> tuple[Account, ...]:
+    def admitted(self, candidate: Candidate) -> tuple[Account, ...]:
         """The credentials to try this candidate with; none if something stands in the way."""
+        health = self.stage.health
+        if self.floor is None and (health is None or health.unmarked(candidate.keys)):
+            return candidate.accounts
         if (hurdle := self._hurdle(candidate)) is not None:
-            self._skip(candidate, hurdle)
+            self.skip(candidate, hurdle)
             return ()
         accounts = usable(candidate, self.stage)
         if not accounts:  # somebody benched the last credential this very moment
-            self._skip(candidate, Obstacle("its credentials are benched"))
+            self.skip(candidate, Obstacle("its credentials are benched"))
         return accounts
 
     def _hurdle(self, candidate: Candidate) -> Obstacle | None:
         health = self.stage.health
-        if self.floor is None and (health is None or health.quiet):
-            return None
         hurdle = obstacle(candidate, self.stage, self.floor)
         if hurdle is None and health is not None and not health.admit(candidate.key):
             bench = health.standing(candidate.key)  # somebody was faster
             return Obstacle("benched") if bench is None else benched(bench, self.stage.clock())
         return hurdle
 
-    def _skip(self, candidate: Candidate, hurdle: Obstacle) -> None:
+    def skip(self, candidate: Candidate, hurdle: Obstacle) -> None:
         reason = f"skipped, {hurdle.reason}"
         self.errors.setdefault(
             candidate.key,
@@ -182,10 +168,8 @@ class _Trip:
         )
         self.record(Attempt(candidate.key, "skipped", hurdle.fault, reason=reason))
 
-    def share(self, place: int, now: float) -> float | None:
+    def share(self, place: int, now: float) -> float:
         """Seconds this candidate may take: an equal part of what is left while others remain."""
-        if self.deadline == math.inf:
-            return None
         later = self.chain[place + 1 :]
         others = sum(obstacle(c, self.stage, self.floor) is None for c in later)
         return (self.deadline - now) / (1 + others)
@@ -217,64 +201,61 @@ class _Trip:
         return math.inf if self.stage.policy.rule(error.fault).mark is Mark.NONE else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Allowed:
-    """What is left to this target within the request."""
-
-    retries: int
-    other_credentials: bool
-
-
 @dataclass(slots=True)
 class _Attempt:
     """One call of one target with one credential."""
 
     trip: _Trip
+    place: int
     call: Call
     n: int
+    answer: object = None
     error: Exception | None = None
     committed: float | None = None  # clock seconds of the first content
 
-    def make(self, place: int) -> Generator[Step, object, bool]:
-        """Yield the call; True when it was answered, else `error` says why not."""
+    def make(self) -> Generator[Step, object, bool]:
+        """Yield the call; True when there is an `answer`, else `error` says why not."""
         trip = self.trip
-        limit = trip.share(place, self.call.started)
-        settled = False
+        candidate, account, started = self.call
+        limit = None if trip.deadline == math.inf else trip.share(self.place, started)
         try:
-            answer = yield Try(
-                self.call.candidate.target, self.n, self.call.account.label, limit, trip.deadline
-            )
+            answer = yield Try(candidate.target, self.n, account.label, limit, trip.deadline)
             if answer is COMMITTED:
                 self.committed = trip.stage.clock()
                 answer = yield RELAY
-            settled = True
         except Exception as error:  # noqa: BLE001 - this is where failures are judged
-            self.error = error
-            settled = True
+            self.error = _untied(error)
             return False
-        finally:
-            if not settled:
-                self._abandoned()
+        except GeneratorExit:
+            self._abandoned()
+            raise
+        self.answer = answer
         self._succeeded()
-        trip.answer = answer
         return True
 
-    def consequence(self, place: int, allowed: _Allowed) -> str:
-        """Judge the error, mark who is to blame, and say what follows; raises to stop."""
+    def consequence(self, retries: int, other_credentials: bool) -> str:
+        """Judge the error, mark who is to blame, and say what follows; raises to stop.
+
+        `retries` and `other_credentials` are what is left to this target within the request.
+        """
         trip = self.trip
         verdict, rule = self._judged()
         seconds = blame(trip.stage, self.call, verdict, rule)
-        failure = self._failure(verdict)
-        then = self._then(rule, verdict, allowed, seconds)
-        if then == "larger":
-            then = "advance" if trip.larger(place) else "stop"
-        trip.errors[self.call.candidate.key] = failure
+        then = self._then(rule, verdict, 0 if seconds else retries, other_credentials)
+        trip.errors[self.call.candidate.key] = self._failure(verdict)
         trip.record(self._line("failed", verdict, then, seconds))
         if then not in {"retry", "rotate"}:
             self._release()
         if then == "stop":
-            raise failure from failure.__cause__
+            raise self._last_word()
         return then
+
+    def _last_word(self) -> ProviderError:
+        """The error that stops the chain. Nobody here keeps it: its traceback leads back to us."""
+        self.error = None
+        failure = self.trip.errors.pop(self.call.candidate.key)
+        failure.__suppress_context__ = True
+        return failure
 
     def _judged(self) -> tuple[Verdict, Rule]:
         policy = self.trip.stage.policy
@@ -287,15 +268,17 @@ class _Attempt:
         verdict = self.trip.stage.judge(self.error)
         return verdict, policy.rule(verdict.fault)
 
-    def _then(self, rule: Rule, verdict: Verdict, allowed: _Allowed, seconds: float) -> str:
+    def _then(self, rule: Rule, verdict: Verdict, retries: int, other_credentials: bool) -> str:
         if self.committed is not None:
             return "stop"
-        if rule.rotate and allowed.other_credentials:
+        if rule.rotate and other_credentials:
             return "rotate"
         hinted = verdict.retry_after is not None
         wanted = rule.retry is Retry.YES or (rule.retry is Retry.UNHINTED and not hinted)
-        if wanted and allowed.retries > 0 and not seconds and self._again():
+        if wanted and retries > 0 and self._again():
             return "retry"
+        if rule.then is Then.LARGER:
+            return "advance" if self.trip.larger(self.place) else "stop"
         return str(rule.then)
 
     def _again(self) -> bool:
@@ -321,12 +304,12 @@ class _Attempt:
         return failure
 
     def _succeeded(self) -> None:
-        trip = self.trip
-        health = trip.stage.health
-        if health is not None and not health.quiet:
-            for key in (self.call.candidate.key, self.call.account.key, self.call.account.share):
-                health.report_success(key, self.call.started)
-        trip.record(self._line("ok"))
+        candidate, account, started = self.call
+        health = self.trip.stage.health
+        if health is not None and not health.unmarked(candidate.keys):
+            for key in (candidate.key, account.key, account.share):
+                health.report_success(key, started)
+        self.trip.record(self._line("ok"))
 
     def _abandoned(self) -> None:
         """The caller left: marks nobody, frees a probe's place."""
@@ -336,22 +319,28 @@ class _Attempt:
     def _line(
         self, outcome: str, verdict: Verdict | None = None, then: str = "", seconds: float = 0.0
     ) -> Attempt:
+        candidate, account, started = self.call
         committed, error = self.committed, self.error
-        status = error.status_code if isinstance(error, ProviderError) else None
         return Attempt(
-            self.call.candidate.key,
+            candidate.key,
             outcome,
-            verdict.fault if verdict else None,
-            status if error else None,
-            self.trip.stage.clock() - self.call.started,
-            _reason(error),
+            None if verdict is None else verdict.fault,
+            error.status_code if isinstance(error, ProviderError) else None,
+            self.trip.stage.clock() - started,
+            "" if error is None else _reason(error),
             self.n,
-            self.call.account.label,
-            verdict.retry_after if verdict else None,
+            account.label,
+            None if verdict is None else verdict.retry_after,
             then,
             seconds,
-            None if committed is None else committed - self.call.started,
+            None if committed is None else committed - started,
         )
+
+
+def _untied(error: Exception) -> Exception:
+    """Without our own frame in its traceback, which would tie error and request into a cycle."""
+    trace = error.__traceback__
+    return error.with_traceback(None if trace is None else trace.tb_next)
 
 
 def _reason(error: Exception | None) -> str:

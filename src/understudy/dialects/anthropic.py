@@ -5,7 +5,7 @@ from __future__ import annotations
 from understudy.dialects.anthropic_blocks import ISSUER
 from understudy.dialects.anthropic_errors import write_error
 from understudy.dialects.anthropic_request import read_request, write_request
-from understudy.dialects.anthropic_response import read_response, write_response
+from understudy.dialects.anthropic_response import DEFAULT_ID, read_response, write_response
 from understudy.dialects.anthropic_stream import AnthropicReader
 from understudy.dialects.anthropic_writer import AnthropicWriter
 from understudy.dialects.base import Garbled, Inbound, StreamReader, StreamWriter
@@ -41,8 +41,8 @@ class Anthropic:
     def reader(self) -> StreamReader:
         return AnthropicReader()
 
-    def writer(self, model: str) -> StreamWriter:
-        return AnthropicWriter(model)
+    def writer(self, model: str, *, id: str = DEFAULT_ID) -> StreamWriter:
+        return AnthropicWriter(model, id)
 
     def read_error(self, body: bytes) -> str:
         return read_error(body)

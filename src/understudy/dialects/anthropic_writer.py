@@ -1,7 +1,8 @@
 """A Messages stream written for a client of that API: blocks opened, grown and closed in order.
 
-The envelope goes out before anything is known of the end, so its id is a fixed one unless the
-whole answer is the first event, and its counts are zero until `message_delta` replaces them.
+The envelope goes out before anything is known of the end, so its id is the one we were given
+unless the whole answer is the first event, and its counts are zero until `message_delta` replaces
+them.
 """
 
 from __future__ import annotations
@@ -36,8 +37,9 @@ def _frame(kind: str, **fields: Json) -> bytes:
 class AnthropicWriter:
     """Writes one stream. See `StreamWriter`."""
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, id: str = DEFAULT_ID) -> None:
         self._model = model
+        self._id = id
         self._begun = False
         self._open = ""  # the kind of the block being written
         self._index = -1
@@ -66,7 +68,7 @@ class AnthropicWriter:
         self._begun = True
         whole = event if isinstance(event, Response) else Response()
         message: dict[str, Json] = {
-            "id": whole.id or DEFAULT_ID,
+            "id": whole.id or self._id,
             "type": "message",
             "role": "assistant",
             "model": self._model or whole.model,

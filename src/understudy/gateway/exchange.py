@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from secrets import token_hex
 
 import msgspec
 
@@ -15,8 +16,11 @@ from understudy.core.errors import InvalidRequest, ProviderError
 from understudy.core.faults import Fault
 from understudy.core.target import Attempt
 from understudy.core.walk import COMMITTED, Step, Try, Wait, walk
+from understudy.dialects.anthropic import Anthropic
 from understudy.dialects.base import Dialect, Garbled, StreamWriter, WireError
 from understudy.dialects.json_access import encode
+from understudy.dialects.openai_chat import OpenAIChat, wants_usage
+from understudy.dialects.openai_responses import OpenAIResponses
 from understudy.driver import PATIENCE, Cast, drive, guard
 from understudy.gateway.carriers import Carrier, EventCarrier, RawCarrier, Watch
 from understudy.gateway.glance import usage_of
@@ -32,6 +36,7 @@ from understudy.timers import sleep
 
 SHALLOW = msgspec.json.Decoder(dict[str, msgspec.Raw])
 ENCODER = msgspec.json.Encoder()
+ID_PREFIXES = {"openai": "chatcmpl-", "responses": "resp_", "anthropic": "msg_"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +147,8 @@ class Exchange:
         if reason := response.blank:
             raise ProviderError(Fault.EMPTY_CONTENT, message=reason, billing="maybe_billed")
         self.usage = response.usage
-        return encode(self.ask.dialect.write_response(response, self.ask.model))
+        named = response if response.id else replace(response, id=self._answer_id())
+        return encode(self.ask.dialect.write_response(named, self.ask.model))
 
     async def _open(self, step: Step) -> object:
         if isinstance(step, Wait):
@@ -193,7 +199,19 @@ class Exchange:
         return PATIENCE if described is None else described.patience
 
     def _writer(self) -> StreamWriter:
-        return self.ask.dialect.writer(self.ask.model)
+        ask, name = self.ask, self._answer_id()
+        match ask.dialect:
+            case OpenAIChat() as chat:
+                usage = wants_usage(self.neutral)
+                return chat.writer(ask.model, include_usage=usage, id=name)
+            case OpenAIResponses() | Anthropic() as dialect:
+                return dialect.writer(ask.model, id=name)
+            case other:
+                return other.writer(ask.model)
+
+    def _answer_id(self) -> str:
+        """Clients tell answers apart by their ids, so no two of ours may be the same."""
+        return ID_PREFIXES.get(self.ask.dialect.name, "") + token_hex(12)
 
     @property
     def neutral(self) -> Request:
@@ -234,7 +252,7 @@ def peek(body: bytes) -> Peek:
         return PEEK.decode(body)
     except msgspec.ValidationError as error:
         raise InvalidRequest(_field(str(error))) from None
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidRequest(f"the body is not JSON: {error}") from None
 
 

@@ -104,7 +104,7 @@ def usage_of(dialect: Dialect, body: bytes) -> Usage | None:
     if glance is not None:
         try:
             usage = glance(body)
-        except (msgspec.DecodeError, IndexError, RecursionError):
+        except (msgspec.DecodeError, UnicodeDecodeError, IndexError, RecursionError):
             usage = None
         if usage is not None:
             return usage

@@ -44,7 +44,7 @@ class Recipe:
     dialect: str
     base_url: str
     keys: tuple[str, ...] = field(repr=False)
-    settings: Settings
+    settings: Settings = field(repr=False)  # its headers may hold a key
 
     def made(self, name: str) -> HttpProvider:
         return HttpProvider(

@@ -97,7 +97,7 @@ def _error(window: bytes) -> bytes:
 def _is_error(payload: bytes) -> bool:
     try:
         value = msgspec.json.decode(payload)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False  # half a line: it is looked at again when it is whole
     if not isinstance(value, dict):
         return False

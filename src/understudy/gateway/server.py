@@ -154,6 +154,8 @@ class _Connection(asyncio.Protocol):
         except asyncio.CancelledError:
             self._transport.abort()
             return
+        except Exception as error:  # noqa: BLE001 - a bug of ours must not leave a client waiting
+            keep = self._apologise(request, reply, error) and keep
         self._task = None
         if not keep or self._server.stopping or not reply.started:
             self._transport.close()
@@ -162,6 +164,18 @@ class _Connection(asyncio.Protocol):
             self._begin(*self._queue.pop(0))
         else:
             self.deadline = self._server.now + self._server.limits.idle_seconds
+
+    def _apologise(self, request: Request, reply: Reply, error: Exception) -> bool:
+        """The application broke. Say so if nothing was said; what was begun is broken off."""
+        told = {"message": f"{request.method} {request.path} broke", "exception": error}
+        self._server.loop.call_exception_handler(told)
+        if reply.started:
+            self._transport.abort()
+            return False
+        why = "the gateway itself failed; its log says how"
+        body = self._server.refusal(request.path, 500, why)
+        reply.send(500, b"content-type: application/json\r\n", body)
+        return True
 
     # -- from replies and the server ----------------------------------------------------------
 

@@ -1,0 +1,214 @@
+"""The gateway's speed, beside nginx and other gateways, in one interleaved run.
+
+    python bench/gateway.py [--quick] [--only ours,nginx] [--json FILE] [--page] [--strict]
+
+Each round starts every side in turn, the next round in the opposite order: gateway on core 0,
+upstream and load generator on core 1. Figures are medians over the rounds, ratios are taken
+within a round. CPU time an answer is the steady figure; answers a second need a quiet machine.
+`--million` ages the gateway by a million requests instead of 200,000; `--page` writes the figures
+into docs/reference/speed.md; `--strict` exits with 1 if a goal is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+from gateway_report import NAN, Reading, Result, Trials, as_json, fill_page, print_all, results
+from gateway_sides import CASES, EVENTS, SIDES, Case, Side, Stage
+from gateway_trials import CROWD, Bench, ageing, crowd, start_seconds
+from peers import Missing
+from processes import Failed, Load, Process, Start, compiled, loaded, raise_file_limit
+from table import say
+
+PACED_LEAST = 1.0  # seconds; a paced stream alone takes a third of one
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much of everything."""
+
+    rounds: int
+    seconds: float
+    warm: float
+    requests: int
+
+
+FULL = Plan(3, 2.0, 1.0, 200_000)
+QUICK = Plan(2, 0.5, 0.4, 20_000)
+PEERLESS = ("direct", "nginx", "ours")
+
+Found = dict[tuple[str, str], list[Reading | None]]
+
+
+def measured(bench: Bench, case: Case, seconds: float, process: Process | None) -> Reading:
+    """One case: the load for so long, and what it cost."""
+    events = EVENTS if case.stream and case.door != "translated" and bench.side.exact else 0
+    least = PACED_LEAST if case.door == "paced" else 0.0
+    load = Load(0, Path(), case.connections, max(seconds, least), events=events)
+    before = process.cpu if process else NAN
+    figures = loaded(bench.load, bench.ask(case.door, case.body, load))
+    spent = (process.cpu if process else NAN) - before
+    answers = figures["requests"]
+    return Reading(
+        figures["rate"],
+        figures["p50"],
+        figures["p99"],
+        figures["first50"],
+        spent / answers * 1e6 if answers else NAN,
+        spent / figures["seconds"] if figures["seconds"] else NAN,
+        int(figures["errors"] + figures["refused"] + figures["short"]),
+        process.resident if process else NAN,
+    )
+
+
+def one_side(bench: Bench, plan: Plan, found: Found, number: int) -> None:
+    """Every case of one side, in a process that is started for them."""
+    side = bench.side
+    cases = [case for case in CASES if case.door in side.doors]
+    with bench.running() if side.start else nullcontext() as process:
+        if process is not None:
+            for door, kind in (("live", "plain"), ("live", "stream")):
+                warm = Load(0, Path(), 16, plan.warm)
+                loaded(bench.load, bench.ask(door, kind, warm))
+            if "benched" in side.doors:  # its head says it wants to be left alone
+                loaded(bench.load, bench.ask("benched", "plain", Load(0, Path(), requests=2)))
+        for case in cases:
+            reading = measured(bench, case, plan.seconds, process)
+            found[side.name, case.name][number] = reading
+    rates = (found[side.name, case.name][number] for case in cases)
+    told = ", ".join(f"{c.name} {r.rate:,.0f}/s" for c, r in zip(cases, rates, strict=True) if r)
+    say(f"round {number + 1}, {side.name}: {told}")
+
+
+def run_rounds(benches: list[Bench], plan: Plan) -> Found:
+    # Ordered by case before side, as the tables are.
+    found: Found = {
+        (bench.side.name, case.name): [None] * plan.rounds
+        for case in CASES
+        for bench in benches
+        if case.door in bench.side.doors
+    }
+    for number in range(plan.rounds):
+        for bench in benches if number % 2 == 0 else reversed(benches):
+            try:
+                one_side(bench, plan, found, number)
+            except Failed as error:
+                say(f"round {number + 1}, {bench.side.name}: left out: {error}")
+    return found
+
+
+def run_trials(bench: Bench, plan: Plan) -> Trials:
+    say(f"starting it, ageing it by {plan.requests:,} requests, {CROWD:,} streams at once")
+    return Trials(start_seconds(bench), ageing(bench, plan.requests), crowd(bench, CROWD))
+
+
+@contextmanager
+def standing(names: list[str]) -> Iterator[list[Bench]]:
+    """The upstream running, the programs built, the sides set up that can be."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="understudy-bench-")))
+        stage = Stage(folder)
+        upstream, load = compiled("upstream", folder), compiled("load", folder)
+        start = Start([upstream, *stage.upstream_words], stage.ports["live"])
+        stack.enter_context(Process(start, 1, folder / "upstream.log"))
+        benches = []
+        for name in names:
+            try:
+                benches.append(Bench(stage, SIDES[name](stage), load))
+            except Missing as error:
+                say(f"{name}: skipped: {error}")
+        yield benches
+
+
+def facts(benches: list[Bench], plan: Plan, command: str) -> list[str]:
+    sides: list[Side] = [bench.side for bench in benches]
+    versions = ", ".join(f"{side.name} {side.version}" for side in sides if side.version)
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    return [
+        f"Command: `{command}`",
+        f"Date: {today}",
+        f"Versions: {versions}; Python {platform.python_version()}, Linux {platform.release()}",
+        f"Machine: {os.cpu_count()} cores of {_processor()}",
+        f"Rounds: {plan.rounds} of {plan.seconds:g} s a case",
+    ]
+
+
+def _processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
+    parser.add_argument("--quick", action="store_true", help="short windows, no other gateways")
+    parser.add_argument("--only", metavar="SIDES", help=f"some of {','.join(SIDES)}")
+    parser.add_argument("--no-trials", action="store_true", help="only the rounds")
+    parser.add_argument("--million", action="store_true", help="age it by a million requests")
+    parser.add_argument("--rounds", type=int)
+    parser.add_argument("--seconds", type=float, help="of each case")
+    parser.add_argument("--json", metavar="FILE", help="write everything there")
+    parser.add_argument("--page", action="store_true", help="fill docs/reference/speed.md")
+    parser.add_argument("--strict", action="store_true", help="exit with 1 if a goal is missed")
+    return parser.parse_args()
+
+
+def plan_of(given: argparse.Namespace) -> Plan:
+    plan = QUICK if given.quick else FULL
+    return Plan(
+        given.rounds or plan.rounds,
+        given.seconds or plan.seconds,
+        plan.warm,
+        1_000_000 if given.million else plan.requests,
+    )
+
+
+def sides_of(given: argparse.Namespace) -> list[str]:
+    if given.only is None:
+        return list(PEERLESS if given.quick else SIDES)
+    names = given.only.split(",")
+    if unknown := [name for name in names if name not in SIDES]:
+        raise Failed(f"no side {unknown[0]!r}; known: {', '.join(SIDES)}")
+    return [name for name in SIDES if name in names]
+
+
+def work(given: argparse.Namespace) -> list[Result]:
+    plan, names = plan_of(given), sides_of(given)
+    raise_file_limit()
+    with standing(names) as benches:
+        readings = run_rounds(benches, plan)
+        ours = [bench for bench in benches if bench.side.name == "ours"]
+        trials = run_trials(ours[0], plan) if ours and not given.no_trials else Trials()
+        told = facts(benches, plan, " ".join(["python", "bench/gateway.py", *sys.argv[1:]]))
+    found = results(readings, trials)
+    print_all(readings, found)
+    if given.json:
+        Path(given.json).write_text(json.dumps(as_json(told, readings, found), indent=1))
+    if given.page:
+        fill_page(told, readings, found)
+    return found
+
+
+def main() -> None:
+    given = options()
+    try:
+        found = work(given)
+    except Failed as error:
+        sys.exit(f"error: {error}")
+    if given.strict and not all(result.held for result in found):
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""An attempt for people and for machines. The words are the core's; here they are laid out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from understudy.commands.screen import Table
+from understudy.core.target import Attempt
+
+
+def table(attempts: Iterable[Attempt]) -> Table:
+    """Each attempt with target, result, time, reason and what followed."""
+    rows = [
+        (a.target, a.word, "" if a.outcome == "skipped" else span(a.seconds), why(a), a.then)
+        for a in attempts
+    ]
+    return Table(("target", "result", "time", "reason", "then"), rows, state=1)
+
+
+def span(seconds: float) -> str:
+    """Short times in milliseconds: `0.57 ms`, `1.2 s`."""
+    return f"{seconds * 1000:.3g} ms" if 0 < seconds < 0.1 else f"{seconds:.3g} s"
+
+
+def why(attempt: Attempt) -> str:
+    """Its reason, its status, and whom it benched."""
+    status = f"({attempt.status}) " if attempt.status else ""
+    bench = ""
+    if attempt.benched:
+        endless = math.isinf(attempt.benched)
+        bench = ", benched until cleared" if endless else f", benched for {attempt.benched:.3g} s"
+    return f"{status}{attempt.reason}{bench}".removeprefix(", ")
+
+
+def to_dict(attempt: Attempt) -> dict[str, object]:
+    """The same fields as in the gateway's `/understudy/api/attempts`."""
+    return {
+        "target": attempt.target,
+        "outcome": attempt.outcome,
+        "fault": None if attempt.fault is None else str(attempt.fault),
+        "status": attempt.status,
+        "seconds": round(attempt.seconds, 6),
+        "first_content": attempt.first_content,
+        "reason": attempt.reason,
+        "credential": attempt.credential,
+        "retry_after": attempt.retry_after,
+        "then": attempt.then,
+        "benched": attempt.benched if math.isfinite(attempt.benched) else None,
+    }

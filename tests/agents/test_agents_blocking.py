@@ -1,0 +1,71 @@
+"""`route_sync`: without an event loop, inside one, and inside an agent that was asked by one."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from tests.agents.rig import TASK, House, fails, later, ok, run, task
+from understudy.agents import AgentRegistry, AgentResponse, IntentEnvelope, Router
+from understudy.agents.blocking import Bridge
+
+
+def test_plain_agents_run_on_the_callers_thread_and_no_other_is_started() -> None:
+    where: list[int] = []
+
+    def notes(envelope: IntentEnvelope) -> AgentResponse:
+        where.append(threading.get_ident())
+        return AgentResponse.success()
+
+    before = threading.active_count()
+    House(a=fails(), b=notes).router.route_sync(task())
+    assert where == [threading.get_ident()]
+    assert threading.active_count() == before
+
+
+def test_it_works_inside_a_running_event_loop() -> None:
+    house = House(a=later(fails()), b=later(ok("b")))
+
+    async def story() -> AgentResponse:
+        return house.router.route_sync(task())
+
+    assert run(story()).payload == "b"
+    house.router.close()
+
+
+@pytest.mark.parametrize("depth", [1, 2, 5])
+def test_async_agents_may_block_on_further_routes(depth: int) -> None:
+    registry = AgentRegistry()
+    router = Router(registry)
+
+    @registry.agent("a", capabilities=[TASK])
+    async def deeper(envelope: IntentEnvelope) -> AgentResponse:
+        left = envelope.payload
+        assert isinstance(left, int)
+        if left:
+            return router.route_sync(envelope.child(TASK, left - 1, by="a"))
+        return AgentResponse.success("bottom")
+
+    assert router.route_sync(task(payload=depth)).payload == "bottom"
+    router.close()
+
+
+def test_an_interrupt_of_an_async_agent_leaves_the_bridge_usable() -> None:
+    async def exits(envelope: IntentEnvelope) -> AgentResponse:
+        raise SystemExit(2)
+
+    house = House(a=exits, b=later(ok("b")))
+    with pytest.raises(SystemExit):
+        house.router.route_sync(task())
+    assert house.router.route_sync(task("direct", target_agent="b")).payload == "b"
+    house.router.close()
+
+
+def test_a_coroutine_that_suspends_is_refused_rather_than_lost() -> None:
+    async def suspends() -> None:
+        await asyncio.Event().wait()
+
+    with pytest.raises(RuntimeError):
+        Bridge().run(suspends())

@@ -1,0 +1,274 @@
+"""The other verbs, and what holds for all of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.stage import call, terminal
+from understudy.cli import VERBS, main, parser
+from understudy.commands import parser as verbs
+from understudy.commands.models import show
+from understudy.commands.parser import seconds
+from understudy.commands.plan import read, request_in
+from understudy.commands.plan import show as show_plan
+from understudy.core.errors import InvalidRequest
+from understudy.registry import Registry
+
+PICTURE = "data:image/gif;base64,R0lGODlhAQABAAAAACw="
+SEEN = {"type": "image_url", "image_url": {"url": PICTURE}}
+CONFIG = """
+[providers.near]
+base_url = "http://127.0.0.1:9/v1"
+[providers.near.models.small]
+context_window = 4096
+max_images = 0
+[aliases]
+chat = "near/small, near/large"
+[policy]
+transient_retries = 0
+"""
+
+
+def file(tmp_path: Path, text: str, name: str = "understudy.toml") -> str:
+    path = tmp_path / name
+    path.write_text(text)
+    return str(path)
+
+
+def test_every_verb_that_can_be_parsed_can_be_run() -> None:
+    assert set(VERBS) == set(verbs.VERBS)
+
+
+def test_a_plan_of_a_file_knows_its_aliases_and_its_policy(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    said = call(capsys, "plan", "chat", "--config", file(tmp_path, CONFIG), "--timeout", "1m")
+    assert said.out.splitlines() == [
+        "1. near/small  try   healthy, up to 1 attempt, 30 s",
+        "2. near/large  try   healthy, up to 1 attempt, 30 s",
+        "policy availability, at worst 2 attempts",
+    ]
+
+
+def test_a_plan_of_a_request_tells_who_cannot_take_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    request = {"model": "chat", "messages": [{"role": "user", "content": [SEEN]}]}
+    asked = file(tmp_path, json.dumps(request), "request.json")
+    config = file(tmp_path, CONFIG)
+    said = call(capsys, "plan", "chat", "--config", config, "--request", asked, "--json")
+    rows = json.loads(said.out)["targets"]
+    assert [(row["verdict"], row["reason"]) for row in rows] == [
+        ("skip", "takes no images"),
+        ("try", "healthy, up to 1 attempt"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"messages": [{"role": "user", "content": "hello"}]},
+        {"input": "hello"},
+        {"contents": [{"role": "user", "parts": [{"text": "hello"}]}]},
+        {
+            "max_tokens": 5,
+            "system": [{"type": "text", "text": "s"}],
+            "messages": [{"role": "user", "content": [{"type": "text", "text": "hello"}]}],
+        },
+        {
+            "max_tokens": 5,
+            "messages": [
+                {"role": "assistant", "content": [
+                    {"type": "tool_use", "id": "t1", "name": "f", "input": {}}]},
+                {"role": "user", "content": [
+                    {"type": "tool_result", "tool_use_id": "t1", "content": "x"},
+                    {"type": "text", "text": "hello"}]},
+            ],
+        },
+    ],
+    ids=["chat", "responses", "gemini", "messages", "messages with tools"],
+)  # fmt: skip
+def test_a_request_file_may_be_of_any_dialect(body: dict[str, object]) -> None:
+    request = request_in(json.dumps({"model": "m", **body}).encode())
+    assert request.messages[-1].text == "hello"
+
+
+@pytest.mark.parametrize("body", [b"[]", b"no", b"{}", b'{"messages": 5}'])
+def test_a_request_file_that_is_none_is_refused(body: bytes) -> None:
+    with pytest.raises(InvalidRequest):
+        request_in(body)
+
+
+def test_a_plan_read_from_json_prints_as_it_was() -> None:
+    plan = Registry(env={}).parse("ollama/x, openai/y").plan(timeout=60)
+    assert str(read(plan.to_dict())) == str(plan)
+
+
+def test_a_terminal_gets_the_plan_as_a_table() -> None:
+    screen, out, _ = terminal(NO_COLOR="1")
+    show_plan(Registry(env={}).parse("ollama/x").plan(timeout=60), screen, as_json=False)
+    assert "verdict" in out.getvalue()
+    assert "60 s" in out.getvalue()
+    assert "policy fail_fast, at worst 2 attempts" in out.getvalue()
+
+
+# check
+
+
+def test_a_sound_file_is_fine(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    said = call(capsys, "check", file(tmp_path, CONFIG))
+    assert said.code == 0
+    assert "error" not in said.out
+
+
+def test_an_error_in_a_file_is_code_one_and_names_its_path(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = file(tmp_path, '[gateway]\nprot = 8080\n[aliases]\na = "nobody/x"\n')
+    said = call(capsys, "check", path)
+    assert said.code == 1
+    assert "gateway.prot: unknown key; did you mean 'port'?" in said.out
+    told = json.loads(call(capsys, "check", path, "--json").out)
+    assert {"error"} == {finding["level"] for finding in told}
+
+
+def test_warnings_alone_are_code_zero(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    text = CONFIG.replace("near/small, near/large", "near/small")
+    said = call(capsys, "check", file(tmp_path, text))
+    assert said.code == 0
+    assert "warning" in said.out
+
+
+# models
+
+
+def test_what_a_chain_takes_and_costs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    said = call(capsys, "models", "chat", "--config", file(tmp_path, CONFIG), "--json")
+    small, large = json.loads(said.out)
+    assert (small["target"], small["context_window"], small["max_images"]) == (
+        "near/small", 4096, 0,
+    )  # fmt: skip
+    assert (large["context_window"], large["input_price"]) == (None, None)
+
+
+def test_unknown_is_said_and_never_guessed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    said = call(capsys, "models", "chat", "--config", file(tmp_path, CONFIG))
+    assert said.out.splitlines()[1].split() == [
+        "near/small", "4,096", "unknown", "unknown", "none", "yes", "yes",
+    ]  # fmt: skip
+    assert "no limit known" in said.out.splitlines()[2]
+
+
+def test_prices_of_a_known_model(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("genai_prices")
+    (told,) = json.loads(call(capsys, "models", "openai/gpt-4o", "--json").out)
+    assert told["context_window"] == 128_000
+    assert 0 < told["input_price"] < told["output_price"]
+
+
+def test_without_a_spec_every_vendor_is_listed_and_no_key_is_shown(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    env = {"GROQ_API_KEY": "gsk-very-secret"}
+    said = call(capsys, "models", env=env)
+    rows = {line.split()[0]: line for line in said.out.splitlines()}
+    assert rows["groq"].split()[2] == "set"
+    assert "not set: ANTHROPIC_API_KEY" in rows["anthropic"]
+    assert "very-secret" not in said.out + call(capsys, "models", "--json", env=env).out
+
+
+def test_models_on_a_terminal_are_a_table() -> None:
+    screen, out, _ = terminal(NO_COLOR="1")
+    show([], screen)
+    assert "window" in out.getvalue()
+
+
+# all verbs
+
+
+def test_the_demo_as_json_tells_the_same_story(capsys: pytest.CaptureFixture[str]) -> None:
+    told = json.loads(call(capsys, "demo", "--json").out)
+    assert [scene["model"] for scene in told["scenes"]] == [
+        "lead/opera", "understudy/aria", "house/piano", "lead/opera",
+    ]  # fmt: skip
+    assert told["plan"]["head"] == "lead/opera"
+
+
+def test_several_workers_are_refused_in_words_not_ignored(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    said = call(capsys, "serve", "--workers", "4")
+    assert said.code == 2
+    assert "--workers is not there yet" in said.err
+
+
+def test_serving_a_bad_file_points_to_check(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = file(tmp_path, "[gateway]\nprot = 1\n")
+    said = call(capsys, "serve", "--config", path)
+    assert said.code == 2
+    assert f"hint: `understudy check {path}` lists them" in said.err
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("90", 90), ("90s", 90), ("10m", 600), ("1.5h", 5400), ("2d", 172_800), (" 5s ", 5)],
+)
+def test_times_are_written_as_people_write_them(text: str, value: float) -> None:
+    assert seconds(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "0", "-5", "5 m", "5w", "inf", "nan", "1e9", "m"])
+def test_a_time_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(Exception, match="is no time"):
+        seconds(text)
+
+
+def test_every_verb_helps(capsys: pytest.CaptureFixture[str]) -> None:
+    for verb in VERBS:
+        with pytest.raises(SystemExit) as left:
+            main([verb, "--help"])
+        assert left.value.code == 0
+        assert capsys.readouterr().out.startswith(f"usage: understudy {verb}")
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out.startswith("understudy ")
+
+
+def test_a_reader_that_had_enough_is_no_error(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "understudy.cli", "demo"],
+        stdout=writing, stderr=subprocess.PIPE, text=True, check=False,
+    )  # fmt: skip
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+SLOW = ("asyncio", "msgspec", "rich", "httptools", "understudy.registry", "importlib.metadata")
+
+
+def test_help_loads_nothing_slow() -> None:
+    code = (
+        "import sys; from understudy.cli import parser; parser().format_help();"
+        f"print([name for name in {SLOW!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_parser_is_where_it_always_was() -> None:
+    assert parser is verbs.parser

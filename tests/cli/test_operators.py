@@ -1,0 +1,250 @@
+"""What operators do at a running gateway, and what they are told when it is not there."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+import pytest
+
+from tests.cli.stage import Terminal, aside, call, closed_port, whole_gateway
+from tests.served import house, listening
+from understudy.commands.orders import sentence
+from understudy.commands.remote import Desk
+from understudy.commands.screen import Screen
+from understudy.commands.status import Counts, Look, headline, look, status, word
+from understudy.testing import Fake
+
+BODY = json.dumps({"model": "demo", "messages": [{"role": "user", "content": "hi"}]}).encode()
+KEYED = """
+[gateway]
+admin_key = "boss-key"
+[providers.a]
+base_url = "http://127.0.0.1:9"
+[aliases]
+chat = "a/x"
+"""
+
+
+def visit(address: str) -> None:
+    head = {"content-type": "application/json"}
+    with urlopen(Request(f"{address}/v1/chat/completions", BODY, head)) as answer:
+        answer.read()
+
+
+def test_the_status_tells_who_is_benched_why_and_what_was_counted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with aside(whole_gateway()) as address:
+        visit(address)
+        said = call(capsys, "status", "--url", address)
+    head, _, *rows = said.out.splitlines()
+    assert head == (
+        "ready, policy availability, 0 in flight, 1 request, 1 failover, 0 failed; 1 benched"
+    )
+    assert rows[1].startswith("lead/opera  benched  benched for transient, ")
+    cells = [row.split() for row in rows]
+    assert ["lead/opera", "0", "2", "0", "1"] in cells
+    assert ["understudy/aria", "1", "0", "0", "0"] in cells
+    assert cells[-1][2:] == ["bench", "lead/opera", "5", "s", "transient", "by", "rule"]
+
+
+def test_the_url_may_come_from_the_environment(capsys: pytest.CaptureFixture[str]) -> None:
+    with aside(whole_gateway()) as address:
+        said = call(capsys, "status", "--json", env={"UNDERSTUDY_URL": f"{address}/understudy/"})
+    told = json.loads(said.out)
+    assert (said.code, told["status"], told["keys"], told["targets"]) == (0, "ready", {}, {})
+    assert told["requests_per_second"] is None
+
+
+def test_a_bench_shows_in_plan_and_status_with_its_reason_until_it_is_lifted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with aside(whole_gateway()) as address:
+        at = ("--url", address)
+        said = call(capsys, "bench", "house/piano", "--for", "10m", "--why", "a deploy", *at)
+        told = "benched by an operator, 600 s left of 600 s: a deploy"
+        assert said.out == f"house/piano: {told}\n"
+        plan = call(capsys, "plan", "demo", *at)
+        assert f"3. house/piano      skip  {told}" in plan.out
+        assert told in call(capsys, "status", *at).out
+        assert call(capsys, "unbench", "house/piano", *at).out == "house/piano: cleared\n"
+        again = call(capsys, "unbench", "house/piano", *at)
+        assert again.out == "house/piano: nothing was held against it\n"
+        assert "house/piano      try" in call(capsys, "plan", "demo", *at).out
+
+
+def test_orders_answer_in_json_as_well(capsys: pytest.CaptureFixture[str]) -> None:
+    with aside(whole_gateway()) as address:
+        at = ("--url", address, "--json")
+        benched = json.loads(call(capsys, "bench", "house/piano", "--for", "1h", *at).out)
+        cleared = json.loads(call(capsys, "unbench", "house/piano", *at).out)
+        plan = json.loads(call(capsys, "plan", "steady", *at).out)
+    assert benched["state"]["bench"]["seconds"] == 3600
+    assert cleared == {"key": "house/piano", "cleared": True}
+    assert plan["head"] == "understudy/aria"
+
+
+def test_nobody_to_call_is_a_failure(capsys: pytest.CaptureFixture[str]) -> None:
+    with aside(whole_gateway()) as address:
+        for key in ("understudy/aria", "house/piano"):
+            call(capsys, "bench", key, "--for", "10m", "--url", address)
+        said = call(capsys, "plan", "steady", "--url", address)
+    assert said.code == 1
+    assert said.out.splitlines()[-1] == "nobody would be called"
+
+
+@pytest.mark.parametrize(
+    ("flags", "env", "code"),
+    [
+        ((), {}, 2),
+        (("--admin-key", "wrong"), {}, 2),
+        (("--admin-key", "boss-key"), {}, 0),
+        ((), {"UNDERSTUDY_ADMIN": "boss-key"}, 0),
+    ],
+)
+def test_the_admin_key_comes_from_a_flag_or_the_environment(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    flags: tuple[str, ...],
+    env: dict[str, str],
+    code: int,
+) -> None:
+    file = tmp_path / "understudy.toml"
+    file.write_text(KEYED)
+    with aside(whole_gateway(file)) as address:
+        said = call(capsys, "status", "--url", address, *flags, env=env)
+    assert said.code == code
+    refused = "error: the gateway refuses us: send the admin key as Authorization: Bearer"
+    assert said.err.startswith(refused) == bool(code)
+    assert "wrong" not in said.err
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [("status",), ("plan", "a/x"), ("bench", "a/x", "--for", "1m"), ("unbench", "a/x")],
+    ids=lambda argv: argv[0],
+)
+def test_a_gateway_that_is_not_there_is_one_line_and_code_three(
+    capsys: pytest.CaptureFixture[str], argv: tuple[str, ...]
+) -> None:
+    with closed_port() as port:
+        said = call(capsys, *argv, "--url", f"http://127.0.0.1:{port}")
+    why = f"127.0.0.1:{port} refused the connection"
+    assert (said.code, said.out) == (3, "")
+    assert said.err.splitlines()[0] == f"error: no gateway at http://127.0.0.1:{port}: {why}"
+
+
+def test_something_else_that_answers_is_no_gateway(capsys: pytest.CaptureFixture[str]) -> None:
+    with aside(listening(house(Fake("p")))) as address:  # surfaces, but nothing for operators
+        said = call(capsys, "status", "--url", address)
+    assert said.code == 3
+    assert "is no gateway of ours (status 404)" in said.err
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["bench", "nobody/x", "--for", "1m"], "key: unknown provider 'nobody'"),
+        (["bench", "a/x, b/y", "--for", "1m"], "key: "),
+        (["plan", "thinking"], "model: unknown alias 'thinking'"),
+        (["bench", "a/x"], "the following arguments are required: --for"),
+        (["bench", "a/x", "--for", "0s"], "'0s' is no time"),
+        (["plan", "a/x", "--timeout", "5"], "--timeout cannot be given with --url"),
+        (["plan", "a/x", "--request", "r", "--config", "c"], "--request and --config cannot"),
+    ],
+)
+def test_what_the_gateway_or_the_parser_refuses_is_wrong_input(
+    capsys: pytest.CaptureFixture[str], argv: list[str], said: str
+) -> None:
+    with aside(whole_gateway()) as address:
+        told = call(capsys, *argv, "--url", address)
+    assert (told.code, told.out) == (2, "")
+    assert said in told.err.splitlines()[0]
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8080", "http://", "http://u:p@h", "ftp://h"])
+def test_an_address_that_is_none_is_wrong_usage(
+    capsys: pytest.CaptureFixture[str], url: str
+) -> None:
+    said = call(capsys, "status", "--url", url)
+    assert said.code == 2
+    assert "http://127.0.0.1:8080" in said.err
+    assert ":p@" not in said.err
+
+
+def test_watching_tells_rates_between_two_looks() -> None:
+    async def story() -> str:
+        async with whole_gateway() as address:
+            desk = Desk(address, None, {})
+            before = await look(desk)
+            await asyncio.to_thread(visit, address)
+            after = await look(desk)
+            return headline(_at(after, before.counts.at + 2.0), before)
+
+    assert "1 request (0.5 a second)" in asyncio.run(story())
+
+
+def _at(look: Look, at: float) -> Look:
+    counts = look.counts
+    return Look(look.health, Counts(at, counts.requests, counts.attempts, counts.failovers))
+
+
+class Enough(Exception):
+    """The third page was turned."""
+
+
+class Pages(Terminal):
+    """A terminal whose user interrupts at the third page."""
+
+    def write(self, text: str) -> int:
+        if text.startswith("\x1b[H") and self.getvalue().count("\x1b[H") == 2:
+            raise Enough
+        return super().write(text)
+
+
+def test_watching_goes_on_until_interrupted() -> None:
+    out = Pages()
+    with aside(whole_gateway()) as address, pytest.raises(Enough):
+        desk = Desk(address, None, {})
+        status(desk, Screen(out, out), as_json=False, every=0.001)
+    _, *pages = out.getvalue().split("\x1b[H\x1b[2J")
+    assert [page.split(",")[0] for page in pages] == ["ready", "ready"]
+
+
+def test_metrics_are_read_with_quotes_and_strangers_in_them() -> None:
+    text = "\n".join([
+        "# HELP understudy_attempts_total Attempts.",
+        'understudy_attempts_total{target="p/\\"a\\", b",fault="ok"} 3',
+        'understudy_attempts_total{target="p/x",fault="rate_limit"} 2',
+        'understudy_requests_total{surface="openai",status="200",outcome="ok"} 4',
+        'understudy_requests_total{surface="openai",status="503",outcome="failed"} 1',
+        'understudy_failovers_total{target="p/x"} 2',
+        'process_cpu_seconds_total 7',
+        "not a sample at all",
+    ])  # fmt: skip
+    counts = Counts.read(text, 0.0)
+    assert counts.requests == {"ok": 4, "failed": 1}
+    assert counts.targets == ['p/\\"a\\", b', "p/x"]
+    assert counts.of("p/x") == {"ok": 0, "failed": 2, "skipped": 0, "failovers": 2}
+
+
+@pytest.mark.parametrize(
+    ("benched", "probing", "bench", "told"),
+    [
+        (True, False, {}, "benched"),
+        (False, True, {}, "probing"),
+        (False, False, {}, "unproven"),
+        (False, False, None, "counting"),
+    ],
+)
+def test_the_state_of_a_key_is_one_word(
+    benched: bool, probing: bool, bench: object, told: str
+) -> None:
+    assert word({"benched": benched, "probing": probing, "bench": bench}) == told
+
+
+def test_an_order_without_a_state_is_still_a_sentence() -> None:
+    assert sentence({"key": "a/x", "state": None}) == "a/x: nothing was held against it"

@@ -1,0 +1,414 @@
+"""Running it: probes, lists of models, what strangers are told, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.gateway.desk import (
+    HELLO,
+    HELLO_STREAM,
+    ROOT,
+    Heard,
+    Line,
+    Plays,
+    Process,
+    Upstream,
+    aliases,
+    always,
+    process,
+    provider,
+    serving,
+)
+from tests.rig import run
+from understudy.commands.serve import greeting
+from understudy.gateway.build import demo_house
+from understudy.gateway.runtime import Opened
+from understudy.testing import ManualClock
+
+STREAM = {**HELLO, "model": "chat", "stream": True}
+
+
+# -- probes and small routes
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_a_gateway_is_alive_and_ready_until_it_drains(method: str) -> None:
+    async def work() -> list[tuple[int, bytes]]:
+        async with serving('[gateway]\nkeys = ["sk-a"]\n') as served:
+            heard = [await served.ask(method, path) for path in ("/healthz", "/readyz")]
+            served.runtime.gateway.draining = True
+            heard += [await served.ask(method, path) for path in ("/healthz", "/readyz")]
+            return [(h.status, h.body) for h in heard]
+
+    told = run(work())
+    assert [status for status, _ in told] == [200, 200, 200, 503]
+    ready = [b'{"status":"ok"}', b'{"status":"ready"}', b'{"status":"ok"}', b'{"status":"draining"}']
+    assert [body for _, body in told] == (ready if method == "GET" else [b""] * 4)
+
+
+def test_head_and_get_share_a_connection_without_confusion() -> None:
+    async def work() -> list[int]:
+        async with serving("") as served:
+            line = await Line.to(served.address)
+            statuses = [
+                (await line.ask(method, path)).status
+                for method, path in [
+                    ("HEAD", "/nowhere"), ("GET", "/healthz"), ("HEAD", "/healthz"), ("GET", "/readyz"),
+                ]  # fmt: skip
+            ]
+            line.close()
+            return statuses
+
+    assert run(work()) == [404, 200, 200, 200]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "allow"),
+    [
+        ("GET", "/v1/chat/completions", 405, "POST"),
+        ("DELETE", "/v1/embeddings", 405, "POST"),
+        ("POST", "/healthz", 405, "GET, HEAD"),
+        ("GET", "/nowhere", 404, None),
+        ("POST", "/v1/completions", 404, None),
+        ("PUT", "/v1beta/models/x:generateContent", 404, None),
+    ],
+)
+def test_who_knocks_at_the_wrong_door_is_told_the_right_ones(
+    method: str, path: str, status: int, allow: str | None
+) -> None:
+    async def work() -> Heard:
+        async with serving("") as served:
+            return await served.ask(method, path, {} if method == "POST" else None)
+
+    heard = run(work())
+    assert (heard.status, heard.headers.get("allow")) == (status, allow)
+    if status == 404:
+        assert "/v1/chat/completions" in str(heard.error["message"])
+
+
+def test_a_bug_of_ours_is_a_500_and_a_line_and_the_gateway_goes_on() -> None:
+    async def work() -> None:
+        async def broken(*_: object) -> None:
+            raise RuntimeError("sk-secret")
+
+        async with serving("") as served:
+            served.runtime.gateway.routes["GET", "/broken"] = broken
+            heard = await served.ask("GET", "/broken")
+            assert (heard.status, heard.error["message"]) == (500, "a fault of ours")
+            [line] = served.events("internal_error")
+            assert line["kind"] == "RuntimeError"
+            assert "test_operations.py" in str(line["where"])
+            assert "sk-secret" not in str(served.lines)
+            assert (await served.ask("GET", "/healthz")).status == 200
+
+    run(work())
+
+
+def test_what_never_became_a_request_is_told_too() -> None:
+    async def work() -> None:
+        async with serving("[gateway]\nmax_body = 1024\n" + aliases(chat="openai/m")) as served:
+            heard = await served.ask("POST", "/v1/messages", b"x" * 2000)
+            assert (heard.status, heard.json["type"]) == (413, "error")
+            [line] = served.events("request")
+            assert (line["status"], line["outcome"], line["surface"]) == (
+                413, "refused", "anthropic",
+            )  # fmt: skip
+
+    run(work())
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"authorization": "Bearer sk-good"},
+        {"Authorization": "bearer sk-good"},
+        {"x-api-key": "sk-good"},
+        {"x-goog-api-key": "sk-good"},
+        {"api-key": "sk-good"},
+        None,
+    ],
+)
+def test_a_key_is_taken_from_wherever_an_sdk_puts_it(headers: dict[str, str] | None) -> None:
+    async def work() -> None:
+        async with Upstream(always()) as up:
+            text = '[gateway]\nkeys = ["sk-good"]\n' + provider("p", up.url) + aliases(chat="p/m")
+            async with serving(text) as served:
+                path = "/v1/chat/completions" + ("" if headers else "?key=sk-good")
+                heard = await served.ask("POST", path, {**HELLO, "model": "chat"}, headers)
+                assert heard.status == 200
+                wrong = await served.ask("POST", "/v1/chat/completions?key=sk-bad", {})
+                assert wrong.status == 401
+            assert "sk-good" not in str([(a.path, a.headers, a.body) for a in up.asked])
+
+    run(work())
+
+
+@pytest.mark.parametrize(
+    ("path", "shape"),
+    [
+        ("/v1/chat/completions", "openai"),
+        ("/v1/responses", "openai"),
+        ("/v1/embeddings", "openai"),
+        ("/v1/messages", "anthropic"),
+        ("/v1/messages/count_tokens", "anthropic"),
+        ("/v1beta/models/chat:generateContent", "gemini"),
+    ],
+)
+def test_a_wrong_key_is_a_401_in_the_callers_dialect(path: str, shape: str) -> None:
+    async def work() -> Heard:
+        async with serving('[gateway]\nkeys = ["sk-good"]\n') as served:
+            return await served.ask("POST", path, {}, {"authorization": "Bearer sk-wrong"})
+
+    heard = run(work())
+    assert heard.status == 401
+    assert "sk-" not in heard.body.decode()
+    marks = {
+        "openai": heard.error.get("code") is not None and "type" not in heard.json,
+        "anthropic": heard.json.get("type") == "error",
+        "gemini": heard.error.get("status") == "UNAUTHENTICATED",
+    }
+    assert marks[shape]
+
+
+# -- lists of models
+
+
+LISTED = ["chat", "brief", "p/a", "q/b/c"]
+MODELS = aliases(chat="p/a, q/b/c", brief="p/a")
+
+
+def with_models() -> str:
+    there = "http://127.0.0.1:1"
+    return provider("p", there) + provider("q", there) + MODELS
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "rows", "name"),
+    [
+        ("/v1/models", {}, "data", "id"),
+        ("/models", {}, "data", "id"),
+        ("/v1/models?limit=20", {"anthropic-version": "2023-06-01"}, "data", "id"),
+        ("/v1beta/models?pageSize=50", {"x-goog-api-key": "k"}, "models", "displayName"),
+    ],
+)
+def test_aliases_and_their_targets_are_listed(
+    path: str, headers: dict[str, str], rows: str, name: str
+) -> None:
+    async def work() -> Heard:
+        async with serving(with_models()) as served:
+            return await served.ask("GET", path, None, headers)
+
+    heard = run(work())
+    found = heard.json[rows]
+    assert isinstance(found, list)
+    assert [row[name] for row in found] == LISTED
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status"),
+    [
+        ("/v1/models/chat", {}, 200),
+        ("/v1/models/q/b/c", {}, 200),
+        ("/v1/models/q%2Fb%2Fc", {}, 200),
+        ("/v1/models/nobody", {}, 404),
+        ("/v1/models/chat", {"anthropic-version": "2023-06-01"}, 200),
+        ("/v1beta/models/chat", {}, 200),
+        ("/v1beta/models/nobody", {}, 404),
+    ],
+)
+def test_one_model_can_be_asked_for(path: str, headers: dict[str, str], status: int) -> None:
+    async def work() -> Heard:
+        async with serving(with_models()) as served:
+            return await served.ask("GET", path, None, headers)
+
+    heard = run(work())
+    assert heard.status == status
+    assert heard.headers["x-request-id"]
+
+
+def test_a_list_needs_a_key_where_requests_do() -> None:
+    async def work() -> list[Heard]:
+        async with serving('[gateway]\nkeys = ["sk-good"]\n' + with_models()) as served:
+            return [
+                await served.ask("GET", "/v1/models", None, headers)
+                for headers in (
+                    {},
+                    {"anthropic-version": "x", "x-api-key": "sk-bad"},
+                    {"authorization": "Bearer sk-good"},
+                )
+            ]
+
+    plain, claude, good = run(work())
+    assert [h.status for h in (plain, claude, good)] == [401, 401, 200]
+    assert claude.json["type"] == "error"
+
+
+def test_the_sdks_read_our_lists() -> None:
+    openai = pytest.importorskip("openai")
+    anthropic = pytest.importorskip("anthropic")
+    genai = pytest.importorskip("google.genai")
+
+    def asked(address: str) -> list[list[str]]:
+        with openai.OpenAI(base_url=f"{address}/v1", api_key="sk-good") as o:
+            one = [model.id for model in o.models.list()]
+            assert o.models.retrieve("chat").id == "chat"
+        with anthropic.Anthropic(base_url=address, api_key="sk-good") as a:
+            two = [model.id for model in a.models.list()]
+            assert a.models.retrieve("chat").display_name == "chat"
+        options = genai.types.HttpOptions(base_url=address)
+        client = genai.Client(api_key="sk-good", http_options=options)
+        three = [str(model.name) for model in client.models.list()]
+        assert client.models.get(model="chat").display_name == "chat"
+        client.close()
+        return [one, two, three]
+
+    async def work() -> list[list[str]]:
+        async with serving('[gateway]\nkeys = ["sk-good"]\n' + with_models()) as served:
+            return await asyncio.to_thread(asked, served.address)
+
+    one, two, three = run(work())
+    assert one == two == LISTED
+    assert three == [f"models/{name}" for name in LISTED]
+
+
+# -- the process
+
+
+async def refused(address: str) -> bool:
+    try:
+        (await Line.to(address)).close()
+    except ConnectionRefusedError:
+        return True
+    except ConnectionResetError:
+        pass  # it was in line when the door closed
+    return False
+
+
+async def deaf(running: Process) -> None:
+    """Until newcomers are refused; bounded by the test's own timeout."""
+    while not await refused(running.address):
+        pass
+
+
+def test_on_sigterm_streams_end_newcomers_are_refused_and_all_is_told() -> None:
+    async def work() -> None:
+        rest = asyncio.Event()
+        pieces = (HELLO_STREAM[0], rest, *HELLO_STREAM[1:])
+        async with Upstream(always(pieces)) as up, asyncio.timeout(60):
+            text = provider("p", up.url) + aliases(chat="p/m")
+            async with process(text) as running:
+                line = await Line.to(running.address)
+                line.send("POST", "/v1/chat/completions", STREAM)
+                status, headers = await line.head()
+                first = await line.piece()
+                running.signal(signal.SIGTERM)
+                await deaf(running)
+                rest.set()
+                body = first + await line.rest(headers)
+                code, lines = await running.ended()
+                line.close()
+        assert (status, code) == (200, 0)
+        assert body.endswith(HELLO_STREAM[-1])
+        events = [(told["event"], told.get("outcome")) for told in lines]
+        assert events == [("draining", None), ("request", "ok"), ("stopped", None)]
+        assert lines[0]["in_flight"] == 1
+
+    run(work())
+
+
+def test_a_stream_that_will_not_end_is_ended_when_the_time_is_up_and_told() -> None:
+    async def work() -> None:
+        pieces = (HELLO_STREAM[0], asyncio.Event())
+        async with Upstream(always(pieces)) as up, asyncio.timeout(60):
+            text = "[gateway]\ndrain_timeout = 0.05\n" + provider("p", up.url)
+            async with process(text + aliases(chat="p/m")) as running:
+                line = await Line.to(running.address)
+                line.send("POST", "/v1/chat/completions", STREAM)
+                await line.head()
+                await line.piece()
+                running.signal(signal.SIGTERM)
+                code, lines = await running.ended()
+                with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+                    await line.piece()
+                line.close()
+        assert code == 0
+        [told] = [told for told in lines if told["event"] == "request"]
+        assert (told["status"], told["outcome"]) == (499, "left")
+
+    run(work())
+
+
+def test_a_second_signal_ends_the_drain() -> None:
+    async def work() -> None:
+        pieces = (HELLO_STREAM[0], asyncio.Event())
+        async with Upstream(always(pieces)) as up, asyncio.timeout(60):
+            text = "[gateway]\ndrain_timeout = 3600\n" + provider("p", up.url)
+            async with process(text + aliases(chat="p/m")) as running:
+                line = await Line.to(running.address)
+                line.send("POST", "/v1/chat/completions", STREAM)
+                await line.head()
+                await line.piece()
+                running.signal(signal.SIGINT)
+                await deaf(running)
+                running.signal(signal.SIGINT)
+                code, lines = await running.ended()
+                line.close()
+        assert code == 0
+        assert lines[-1]["event"] == "stopped"
+
+    run(work())
+
+
+def cli(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "understudy.cli", "serve", *arguments],
+        env={"PYTHONPATH": str(ROOT / "src"), "PATH": os.defpath, **(env or {})},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_a_bad_file_is_refused_in_one_line_without_its_secrets(tmp_path: Path) -> None:
+    path = tmp_path / "understudy.toml"
+    path.write_text('[gateway]\nkyes = ["sk-secret"]\n[aliases]\nx = "nobody"\n')
+    done = cli("--config", str(path))
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "gateway.kyes: unknown key; did you mean 'keys'?" in done.stderr
+    assert "sk-secret" not in done.stderr
+
+
+def test_without_keys_the_world_is_not_listened_to() -> None:
+    done = cli("--host", "0.0.0.0", "--port", "0")
+    assert done.returncode == 2
+    assert "gateway.keys: are needed to listen on 0.0.0.0" in done.stderr
+
+
+def test_the_greeting_has_a_line_to_try_and_no_key() -> None:
+    house = demo_house(ManualClock())
+    said = greeting("http://127.0.0.1:1", Opened(house, "127.0.0.1", 1, "demo"))
+    assert "curl -si http://127.0.0.1:1/v1/chat/completions" in said
+    assert '"model": "demo"' in said
+
+
+def test_a_gateway_without_a_file_has_nothing_to_reload() -> None:
+    async def work() -> None:
+        async with Upstream(lambda asked: Plays(200, asked.body)) as up:
+            env = {"LLM_BOX": f"llama-swap://{up.url.removeprefix('http://')}"}
+            async with serving(aliases(chat="box/m"), env) as served:
+                assert (await served.ask("GET", "/v1/models")).status == 200
+                served.runtime.setup = type(served.runtime.setup)()
+                served.runtime.reload()
+                [line] = served.events("reload_refused")
+                assert line["reason"] == "there is no file to reload"
+
+    run(work())
