@@ -511,3 +511,13 @@ def test_a_probe_admits_one_request_at_a_time() -> None:
 
     assert run(scene()) == "hello from p/b"
     assert play.ask("p/a") == "hello from p/a"  # the cancelled probe freed its place
+
+
+def test_each_line_of_the_story_names_who_comes_next() -> None:
+    play = Play().script(a=[503, 503])
+    play.ask("p/a, p/b")
+    assert [(a.then, a.next) for a in play.story] == [
+        ("retry", "p/a"),
+        ("advance", "p/b"),
+        ("", ""),
+    ]

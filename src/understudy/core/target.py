@@ -39,6 +39,7 @@ class Attempt:
     then: str = ""  # what followed: "retry", "rotate", "advance", "stop" or "" at the end
     benched: float = 0.0  # seconds this failure benched somebody for, 0 if it did not
     first_content: float | None = None  # seconds to the first content, streams only
+    next: str = ""  # the target that comes next, "" if none does
 
     @property
     def word(self) -> str:

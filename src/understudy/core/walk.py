@@ -334,7 +334,15 @@ class _Attempt:
             then,
             seconds,
             None if committed is None else committed - started,
+            self._next(then),
         )
+
+    def _next(self, then: str) -> str:
+        """Who comes next: the same target, or the one behind it, which may yet be skipped."""
+        if then in {"retry", "rotate"}:
+            return self.call.candidate.key
+        later = self.trip.chain[self.place + 1 : self.place + 2] if then == "advance" else ()
+        return later[0].key if later else ""
 
 
 def _untied(error: Exception) -> Exception:
