@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format bench clean
+.PHONY: help run test check format bench fuzz clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -17,8 +17,8 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-run: $(READY) ## watch a chain fail over, no keys needed
-	@$(BIN)/understudy demo
+run: $(READY) ## start the gateway; scripted demo providers if no keys are set
+	@$(BIN)/understudy serve $(ARGS)
 
 test: $(READY) ## run every test
 	@$(BIN)/python -m pytest
@@ -35,6 +35,12 @@ format: $(READY) ## put the code into shape
 
 bench: $(READY) ## the speed figures
 	$(BIN)/python bench/core.py
+	$(BIN)/python bench/dialects.py
+	$(BIN)/python bench/agents.py
+	$(BIN)/python bench/transport.py
+
+fuzz: $(READY) ## the property tests for much longer
+	$(BIN)/python -m pytest --hypothesis-profile=long tests/core tests/dialects tests/transport tests/test_walk_laws.py
 
 clean: ## remove what was set up
 	rm -rf $(VENV) .bench .pytest_cache .mypy_cache .ruff_cache .hypothesis

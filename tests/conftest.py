@@ -7,4 +7,5 @@ from hypothesis import HealthCheck, settings
 settings.register_profile(
     "house", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=False
 )
+settings.register_profile("long", settings.get_profile("house"), max_examples=5_000)
 settings.load_profile("house")
