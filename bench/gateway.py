@@ -16,6 +16,7 @@ import datetime
 import json
 import os
 import platform
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -65,7 +66,7 @@ def measured(bench: Bench, case: Case, seconds: float, process: Process | None) 
         figures["p99"],
         figures["first50"],
         spent / answers * 1e6 if answers else NAN,
-        spent / figures["seconds"] if figures["seconds"] else NAN,
+        spent / figures["elapsed"],
         int(figures["errors"] + figures["refused"] + figures["short"]),
         process.resident if process else NAN,
     )
@@ -130,16 +131,17 @@ def standing(names: list[str]) -> Iterator[list[Bench]]:
         yield benches
 
 
-def facts(benches: list[Bench], plan: Plan, command: str) -> list[str]:
+def facts(benches: list[Bench], plan: Plan, busy: float) -> list[str]:
     sides: list[Side] = [bench.side for bench in benches]
     versions = ", ".join(f"{side.name} {side.version}" for side in sides if side.version)
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    command = " ".join(["python", "bench/gateway.py", *sys.argv[1:]])
     return [
         f"Command: `{command}`",
         f"Date: {today}",
         f"Versions: {versions}; Python {platform.python_version()}, Linux {platform.release()}",
         f"Machine: {os.cpu_count()} cores of {_processor()}",
-        f"Rounds: {plan.rounds} of {plan.seconds:g} s a case",
+        f"Rounds: {plan.rounds} of {plan.seconds:g} s a case; load average before: {busy:.2f}",
     ]
 
 
@@ -186,11 +188,12 @@ def sides_of(given: argparse.Namespace) -> list[str]:
 def work(given: argparse.Namespace) -> list[Result]:
     plan, names = plan_of(given), sides_of(given)
     raise_file_limit()
+    busy, _, _ = os.getloadavg()
     with standing(names) as benches:
         readings = run_rounds(benches, plan)
         ours = [bench for bench in benches if bench.side.name == "ours"]
         trials = run_trials(ours[0], plan) if ours and not given.no_trials else Trials()
-        told = facts(benches, plan, " ".join(["python", "bench/gateway.py", *sys.argv[1:]]))
+        told = facts(benches, plan, busy)
     found = results(readings, trials)
     print_all(readings, found)
     if given.json:
@@ -202,6 +205,7 @@ def work(given: argparse.Namespace) -> list[Result]:
 
 def main() -> None:
     given = options()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started must be ended
     try:
         found = work(given)
     except Failed as error:

@@ -7,9 +7,12 @@
    Each connection asks again as soon as it was answered. At the end nothing new is asked and what
    is under way is waited for, so that CPU time divided by `requests` is exact. One line of JSON:
 
-   rate      answers a second while it ran       requests  answers in all, refused ones included
+   rate      answers a second while it ran; of the slow, who finished less than one round of
+             connections in that time, until all had ended
+   requests  answers in all, refused ones included
    errors    connections that broke, answers that never ended
    refused   answers other than 2xx              short     streams with other than EVENTS events
+   seconds   that `rate` is about                elapsed   until the last answer had ended
    open      most answers begun and not ended at one time
    p50 ...   microseconds to the end of an answer, first50 ... to the first byte of its body */
 
@@ -262,13 +265,14 @@ static void run(void) {
     int ready = epoll_wait(poller, events, 512, opened < want.connections ? 1 : 20);
     for (int i = 0; i < ready; i++) happened(events[i].data.ptr);
   }
+  double elapsed = now() - started;
   errors += under_way(links, opened);
-  if (want.requests) { within = answered; ran = now() - started; }
+  if (want.requests || within < want.connections) { within = answered; ran = elapsed; }
   qsort(ends.all, ends.count, sizeof(double), by_value);
   qsort(firsts.all, firsts.count, sizeof(double), by_value);
   printf("{\"rate\":%.2f,\"requests\":%ld,\"errors\":%ld,\"refused\":%ld,\"short\":%ld,\"open\":%ld,"
-    "\"seconds\":%.4f,\"p50\":%.1f,\"p90\":%.1f,\"p99\":%.1f,\"max\":%.1f,\"first50\":%.1f,\"first99\":%.1f,\"events\":%.2f}\n",
-    ran > 0 ? within / ran : 0, answered, errors, refused, shorts, open_most, ran,
+    "\"seconds\":%.4f,\"elapsed\":%.4f,\"p50\":%.1f,\"p90\":%.1f,\"p99\":%.1f,\"max\":%.1f,\"first50\":%.1f,\"first99\":%.1f,\"events\":%.2f}\n",
+    ran > 0 ? within / ran : 0, answered, errors, refused, shorts, open_most, ran, elapsed,
     percentile(&ends, .5), percentile(&ends, .9), percentile(&ends, .99), percentile(&ends, 1),
     percentile(&firsts, .5), percentile(&firsts, .99), answered ? (double)events_all / answered : 0);
 }

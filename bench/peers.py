@@ -27,7 +27,9 @@ HOME = HERE.parent / ".bench"
 TEXT = "hello there"
 
 Ask = Callable[[], Awaitable[object]]
-Cases = dict[str, Ask]  # "direct": the fake by itself, "answers": the chain, "fails": its head fails
+Cases = dict[
+    str, Ask
+]  # "direct": the fake by itself, "answers": the chain, "fails": its head fails
 
 
 async def batch(ask: Ask, calls: int) -> float:
@@ -166,12 +168,19 @@ class Worker:
 
     def __enter__(self) -> Worker:
         if self._reply() != "ready":
+            self._end()
             raise Missing("it did not start")
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        _: TracebackType | None,
     ) -> None:
+        self._end()
+
+    def _end(self) -> None:
         self._process.terminate()
         self._process.communicate()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ class Figure:
 
 def short(value: float) -> str:
     """Three digits are all a busy machine can promise."""
-    if value != value:
+    if math.isnan(value):
         return "-"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
@@ -41,7 +42,7 @@ def show_figures(title: str, figures: Sequence[Figure]) -> bool:
 
 
 def show(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table; the first and the last column are words, those between are numbers."""
+    """Print a table; columns with a heading hold numbers, the others words."""
     try:
         _rich(title, head, rows)
     except ImportError:
@@ -58,8 +59,8 @@ def _rich(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Non
     from rich.table import Table
 
     table = Table(title=title, title_justify="left", title_style="bold")
-    for place, name in enumerate(head):
-        table.add_column(name, justify="right" if _is_number(place, head) else "left")
+    for name in head:
+        table.add_column(name, justify="right" if name else "left")
     for row in rows:
         table.add_row(*(COLOURS.get(cell, cell) for cell in row))
     # A pipe has no width of its own, and folded figures cannot be compared.
@@ -75,11 +76,7 @@ def _plain(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> No
     say(f"\n{title}")
     for row in table:
         cells = [
-            cell.rjust(width) if _is_number(place, head) else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.rjust(width) if name else cell.ljust(width)
+            for cell, width, name in zip(row, widths, head, strict=True)
         ]
         say("  " + "  ".join(cells).rstrip())
-
-
-def _is_number(place: int, head: Sequence[str]) -> bool:
-    return 0 < place < len(head) - 1

@@ -37,7 +37,9 @@ def test_a_benched_target_is_a_skip_with_the_reason_the_error_would_give() -> No
 def test_an_empty_account_is_a_skip_for_every_target_that_uses_it() -> None:
     play = Play().script(a=[402])
     play.ask("p/a, q/x")
-    assert verdicts(play, "p/z, q/x")[0].startswith("p/z skip: benched for out_of_credits")
+    assert verdicts(play, "p/z, q/x")[0].startswith(
+        "p/z skip: credential default benched for out_of_credits, until cleared"
+    )
 
 
 def test_a_request_that_a_target_cannot_take_is_a_skip() -> None:

@@ -206,6 +206,56 @@ def _classify_rows(path: str, screen: Screen) -> int:
     return FAILED if bad else OK
 
 
+# -- agents -----------------------------------------------------------------------------------
+
+
+def _agents(arguments: argparse.Namespace, screen: Screen) -> int:
+    from understudy.agents import command
+
+    if arguments.act == "serve":
+        key = arguments.key or screen.env.get("UNDERSTUDY_KEY", "")
+        where = (arguments.registry, arguments.host, arguments.port)
+        command.serve(*where, key=key, echo=screen.note)
+        return OK
+    told: list[str] = []
+    routed = command.route(arguments.file, arguments.registry, echo=told.append)
+    *events, answer = told
+    for event in [] if arguments.json else events:
+        screen.note(event)
+    screen.data(answer)
+    return OK if routed else FAILED
+
+
+# -- rehearsals -------------------------------------------------------------------------------
+
+
+def _simulate(arguments: argparse.Namespace, screen: Screen) -> int:
+    from understudy.commands.simulate import Wanted, simulate
+
+    wanted = Wanted(
+        (arguments.file, *arguments.compare),
+        tuple(arguments.sweep),
+        arguments.seed,
+        arguments.html,
+        arguments.json,
+    )
+    code = simulate(wanted, echo=screen.data, say=screen.progress if screen.watched else None)
+    screen.progress("\r\x1b[K")
+    return code
+
+
+def _fake(arguments: argparse.Namespace, screen: Screen) -> int:
+    from understudy.commands.fake import fake, listing
+
+    if arguments.list:
+        screen.data(listing())
+        return OK
+    if arguments.file is not None and arguments.script is not None:
+        raise CommandError("a script is given twice", "give FILE or --script")
+    script = arguments.script if arguments.file is None else _text(arguments.file)
+    return fake(script, arguments.host, arguments.port, say=screen.note, echo=screen.data)
+
+
 # -- the rest ---------------------------------------------------------------------------------
 
 
@@ -243,6 +293,9 @@ VERBS: dict[str, Callable[[argparse.Namespace, Screen], int]] = {
     "check": _check,
     "serve": _serve,
     "models": _models,
+    "agents": _agents,
+    "simulate": _simulate,
+    "fake": _fake,
     "demo": _demo,
     "completion": _completion,
 }

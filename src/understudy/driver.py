@@ -18,11 +18,12 @@ from understudy.core.health import Clock
 from understudy.core.stage import Candidate, Stage
 from understudy.core.target import Observer
 from understudy.core.walk import RELAY, Step, Steps, Try
+from understudy.core.words import in_seconds
 from understudy.messages.capabilities import ANYTHING, Capabilities
 from understudy.messages.fit import fit
 from understudy.messages.request import Request
 from understudy.providers.base import Call, Described, Patience, Provider, Sized
-from understudy.timers import Watchdog
+from understudy.timers import Alone, Watchdog, Watches
 
 PATIENCE = Patience()
 
@@ -36,11 +37,13 @@ class Cast:
     stage: Stage
     observer: Observer | None = None
     described: Mapping[str, Described] = field(init=False, repr=False)  # those that are
+    watches: Watches = field(init=False, repr=False)  # for the waits of all its requests
 
     def __post_init__(self) -> None:
         # Whether an object follows a protocol takes 15 us to find out: too long for each call.
         told = {name: p for name, p in self.providers.items() if isinstance(p, Described)}
         object.__setattr__(self, "described", told)
+        object.__setattr__(self, "watches", Watches(self.stage.clock))
 
     def call(self, step: Try, request: Request) -> tuple[Provider, Call, Patience]:
         """Whom to call, with what (fitted to that target), and how long to wait."""
@@ -94,7 +97,9 @@ def from_below(error: asyncio.CancelledError) -> ProviderError:
     return failure
 
 
-def guard(clock: Clock, step: Try, seconds: float, phase: str) -> AbstractContextManager[object]:
+def guard(
+    clock: Clock, step: Try, seconds: float, phase: str, watches: Watches | None = None
+) -> AbstractContextManager[object]:
     """A watchdog over one wait: the provider's own limit, or the caller's if that ends sooner.
 
     Before the first content the caller's limit is the target's share of the deadline; after it,
@@ -107,6 +112,7 @@ def guard(clock: Clock, step: Try, seconds: float, phase: str) -> AbstractContex
         theirs = math.inf if step.limit is None else step.limit
     if own == theirs == math.inf:
         return nullcontext()
+    watch = Alone(clock) if watches is None else watches.here()
     if own <= theirs:
-        return Watchdog(clock, own, partial(Stall, phase, step.target.provider, own))
-    return Watchdog(clock, theirs, partial(OutOfTime, f"no time left after {theirs:.3g} s"))
+        return Watchdog(watch, own, partial(Stall, phase, step.target.provider, own))
+    return Watchdog(watch, theirs, partial(OutOfTime, f"no time left after {in_seconds(theirs)}"))

@@ -119,7 +119,7 @@ class _Take:
             return None
         assert isinstance(step, Try)
         provider, call, patience = self.cast.call(step, self.request)
-        with guard(clock, step, patience.response, "pre_first_byte"):
+        with guard(clock, step, patience.response, "pre_first_byte", self.cast.watches):
             response = await provider.generate(call)
         if reason := response.blank:
             raise ProviderError(Fault.EMPTY_CONTENT, message=reason)

@@ -64,7 +64,7 @@ def later(handle: Handle) -> Handle:
         asyncio.get_running_loop().call_soon(turn.set)
         await turn.wait()
         answer = handle(envelope)
-        return await answer if isawaitable(answer) else answer  # type: ignore[return-value]
+        return await answer if isawaitable(answer) else answer
 
     return handle_later
 
@@ -72,7 +72,9 @@ def later(handle: Handle) -> Handle:
 class House:
     """A router over the given agents, all of them able to do `task`, with everybody watching."""
 
-    def __init__(self, *agents: Agent, require_determinism: bool = True, **handles: Handle) -> None:
+    def __init__(
+        self, *agents: Agent, require_determinism: bool = True, **handles: Handle
+    ) -> None:
         self.calls: list[str] = []
         named = [Agent(name, handle, [TASK]) for name, handle in handles.items()]
         self.registry = AgentRegistry(_counted(agent, self.calls) for agent in [*agents, *named])

@@ -73,6 +73,20 @@ def test_line_ups_are_not_remembered_without_end() -> None:
     assert run(Router(registry).route(task())).ok
 
 
+def test_registering_while_somebody_looks_for_candidates_disturbs_nobody() -> None:
+    registry = AgentRegistry()
+
+    class Meddling(Capability, frozen=True):
+        def covers(self, name: str, version: str) -> bool:
+            registry.register(agent(f"new-{len(registry.agents)}"))
+            return True
+
+    registry.register(Agent("a", ok(), [Meddling("x")]))
+    registry.register(agent("b"))
+    assert [each.name for each in registry.candidates(task().intent)] == ["a", "b"]
+    assert "new-2" in registry
+
+
 def test_registering_from_many_threads_while_others_route_breaks_nothing() -> None:
     registry = AgentRegistry([agent("a", fails()), agent("zz")])
     router = Router(registry)

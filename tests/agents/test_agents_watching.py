@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from threading import Lock
 
 import pytest
 
@@ -107,7 +108,7 @@ def test_a_hook_may_exchange_the_envelope_and_the_next_sees_it() -> None:
 
 
 def test_a_payload_that_no_hook_can_copy_is_a_mishap_and_nothing_else() -> None:
-    house = House(a=ok(n for n in ()))
+    house = House(a=ok(Lock()))
     router = watched(house, Diary())
     assert run(router.route(task())).ok
     assert [mishap.where for mishap in router.mishaps] == ["recorder", "after_route"]
@@ -192,7 +193,10 @@ def test_an_agent_that_raises_an_intent_of_its_own_starts_a_route_of_its_own() -
 
     response = run(router.route(task(trace_id="t")))
     assert response.payload == ["boss"]
-    assert [(span.intent, span.trace_id) for span in sink.spans] == [("errand", "t"), ("task", "t")]
+    assert [(span.intent, span.trace_id) for span in sink.spans] == [
+        ("errand", "t"),
+        ("task", "t"),
+    ]
     assert sink.spans[0].agent == "clerk"
 
 

@@ -272,3 +272,115 @@ def test_help_loads_nothing_slow() -> None:
 
 def test_the_parser_is_where_it_always_was() -> None:
     assert parser is verbs.parser
+
+
+# agents, rehearsals
+
+AGENTS = """
+from understudy.agents import AgentRegistry, AgentResponse
+
+registry = AgentRegistry()
+
+
+@registry.agent("a", capabilities=["summarize"])
+def a(envelope):
+    raise RuntimeError("out of order")
+
+
+@registry.agent("b", capabilities=["summarize"])
+def b(envelope):
+    return AgentResponse.success({"text": "short"})
+"""
+
+
+def routed(tmp_path: Path, intent: str, *flags: str) -> subprocess.CompletedProcess[str]:
+    from understudy.agents import IntentEnvelope
+    from understudy.agents.codec import write
+
+    (tmp_path / "ours_for_the_cli.py").write_text(AGENTS)
+    envelope = IntentEnvelope.new(intent, {"text": "long"}, strategy="fallback")
+    (tmp_path / "envelope.json").write_bytes(write(envelope))
+    argv = ["agents", "route", "envelope.json", "--registry", "ours_for_the_cli:registry", *flags]
+    source = str(Path(__file__).parents[2] / "src")
+    return subprocess.run(
+        [sys.executable, "-m", "understudy.cli", *argv],
+        cwd=tmp_path, env={"PYTHONPATH": source},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_a_route_is_told_beside_its_answer(tmp_path: Path) -> None:
+    done = routed(tmp_path, "summarize")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["decision_path"] == ["a", "b"]
+    assert done.stderr.splitlines()[-1] == "path: a -> b"
+
+
+def test_a_route_that_fails_is_code_one_and_json_alone_if_asked(tmp_path: Path) -> None:
+    done = routed(tmp_path, "translate", "--json")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["error"]["code"] == "CAPABILITY_NOT_FOUND"
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["agents"], "the following arguments are required: ACT"),
+        (["agents", "route", "/no/such", "--registry", "m:n"], "cannot read '/no/such'"),
+        (["agents", "serve", "nowhere"], "a registry is written module:name, not 'nowhere'"),
+        (["fake", "/no/such"], "/no/such: No such file"),
+        (["fake", "file", "--script", "p/a: 503"], "a script is given twice"),
+        (["fake", "--script", "p/a: wobble"], "unknown outcome 'wobble'"),
+    ],
+)
+def test_mistakes_with_agents_and_rehearsals_are_one_line(
+    capsys: pytest.CaptureFixture[str], argv: list[str], said: str
+) -> None:
+    told = call(capsys, *argv)
+    assert (told.code, told.out) == (2, "")
+    assert said in told.err.splitlines()[0]
+
+
+def test_the_catalogue_of_faults_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    said = call(capsys, "fake", "--list")
+    assert said.code == 0
+    assert "reset-mid-stream" in said.out
+
+
+OUTAGE = """
+[scenario]
+seconds = 20
+[traffic]
+rate = 5
+[targets."a/x"]
+outages = [{ start = 5, seconds = 5 }]
+[targets."b/y"]
+"""
+
+
+def test_a_simulation_compares_settings_and_is_the_same_again(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    argv = ("simulate", file(tmp_path, OUTAGE), "--sweep", "health.threshold=1,2", "--json")
+    said = call(capsys, *argv)
+    assert (said.code, said.err) == (0, "")
+    assert len(json.loads(said.out)) == 2
+    assert call(capsys, *argv).out == said.out
+
+
+def test_a_scenario_that_cannot_be_played_is_one_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    said = call(capsys, "simulate", file(tmp_path, "[trafic]\n"))
+    assert (said.code, said.out) == (2, "")
+    assert "did you mean 'traffic'?" in said.err.splitlines()[0]
+
+
+def test_progress_is_shown_only_where_somebody_looks(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    screen, _, err = terminal()
+    screen.progress("\r[##..]")
+    assert err.getvalue() == "\r[##..]"
+    assert call(capsys, "simulate", file(tmp_path, OUTAGE)).err == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 from pathlib import Path
 from urllib.request import Request, urlopen
@@ -12,7 +13,8 @@ import pytest
 from tests.cli.stage import Terminal, aside, call, closed_port, whole_gateway
 from tests.served import house, listening
 from understudy.commands.orders import sentence
-from understudy.commands.remote import Desk
+from understudy.commands.parser import Unreachable
+from understudy.commands.remote import Desk, Told
 from understudy.commands.screen import Screen
 from understudy.commands.status import Counts, Look, headline, look, status, word
 from understudy.testing import Fake
@@ -207,11 +209,56 @@ class Pages(Terminal):
 
 def test_watching_goes_on_until_interrupted() -> None:
     out = Pages()
-    with aside(whole_gateway()) as address, pytest.raises(Enough):
+    with aside(whole_gateway()) as address:
         desk = Desk(address, None, {})
-        status(desk, Screen(out, out), as_json=False, every=0.001)
+        with pytest.raises(Enough):
+            status(desk, Screen(out, out), as_json=False, every=0.001)
     _, *pages = out.getvalue().split("\x1b[H\x1b[2J")
     assert [page.split(",")[0] for page in pages] == ["ready", "ready"]
+
+
+class Flaky(Desk):
+    """A gateway that is away at the second look."""
+
+    looks = 0
+
+    async def ask(self, path: str, **parameters: str) -> Told:
+        self.looks += 1
+        if self.looks == 2:
+            raise Unreachable("no gateway at home")
+        return await super().ask(path, **parameters)
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_gateway_that_goes_away_while_watched_is_told_and_comes_back(as_json: bool) -> None:
+    out = Pages()
+    lines = Until("ready", times=2)
+    screen = Screen(lines if as_json else out, out)
+    with aside(whole_gateway()) as address:
+        desk = Flaky(address, None, {})
+        with pytest.raises(Enough):
+            status(desk, screen, as_json=as_json, every=0.001)
+    if as_json:
+        assert [json.loads(line).get("error") for line in lines.getvalue().splitlines()] == [
+            None,
+            "no gateway at home",
+        ]
+    else:
+        assert out.getvalue().split("\x1b[H\x1b[2J")[2] == "error: no gateway at home\n"
+
+
+class Until(io.StringIO):
+    """A pipe whose reader has enough when a word comes for the last time."""
+
+    def __init__(self, word: str, times: int) -> None:
+        super().__init__()
+        self.word, self.times = word, times
+
+    def write(self, text: str) -> int:
+        self.times -= self.word in text
+        if not self.times:
+            raise Enough
+        return super().write(text)
 
 
 def test_metrics_are_read_with_quotes_and_strangers_in_them() -> None:

@@ -18,7 +18,7 @@ def backstage() -> Iterator[Backstage]:
 
 @pytest.fixture
 def scene(request: pytest.FixtureRequest, backstage: Backstage) -> Iterator[Scene]:
-    """The setting comes from the test's own table: `@pytest.mark.parametrize(..., indirect=True)`."""
+    """The setting is the test's own parameter, given with `indirect=True`."""
     setting: Setting = request.param
     with staged(backstage, setting) as ready:
         yield ready

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import (
@@ -22,7 +23,7 @@ from typing import TypeVar
 
 from tests.rig import until
 from tests.served import house, listening, provider
-from understudy import Tool, ToolCall
+from understudy import Image, Request, Tool, ToolCall, ToolResult
 from understudy.core.target import Attempt
 from understudy.gateway.house import ClientKey, House
 from understudy.gateway.record import Opening, Record
@@ -47,6 +48,11 @@ PNG = (
     b"\x1f\x15\xc4\x89\x00\x00\x00\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\x00\x05\x00\x01\xff\x89\x99="
     b"\x1d\x00\x00\x00\x00IEND\xaeB`\x82"
 )
+
+
+def no_tls() -> ssl.SSLContext:
+    """For clients that would read all the world's certificates to speak plain HTTP."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 class Backstage:
@@ -87,7 +93,7 @@ class Scene:
     records: list[Record] = field(default_factory=list)
 
     def finished(self, number: int = 1) -> list[Record]:
-        """The first so many requests; a client may have its answer before the gateway has noted it."""
+        """Once so many are noted: a client may have its answer before the gateway noted it."""
         self.backstage.run(until(lambda: len(self.records) >= number))
         return self.records
 
@@ -99,6 +105,42 @@ class Scene:
     @property
     def outcome(self) -> str:
         return self.finished()[-1].outcome
+
+    # -- what the model was asked, last ---------------------------------------------------------
+
+    @property
+    def asked(self) -> Request:
+        return self.fake.calls[-1][1]
+
+    @property
+    def turns(self) -> list[tuple[str, str]]:
+        return [(message.role, message.text) for message in self.asked.messages]
+
+    @property
+    def offered(self) -> list[tuple[str, object]]:
+        """The tools."""
+        return [(t.name, t.parameters) for t in self.asked.tools if isinstance(t, Tool)]
+
+    @property
+    def results(self) -> list[tuple[str, str]]:
+        """The tools' results: of which call, and what."""
+        parts = [part for message in self.asked.messages for part in message.parts]
+        return [(part.id, part.text) for part in parts if isinstance(part, ToolResult)]
+
+    @property
+    def pictures(self) -> list[tuple[str, bytes]]:
+        parts = [part for message in self.asked.messages for part in message.parts]
+        return [(part.mime, part.data) for part in parts if isinstance(part, Image)]
+
+    @property
+    def fields(self) -> set[str]:
+        """Of the structured output that was asked for."""
+        return fields_of(self.asked.output.schema if self.asked.output else None)
+
+
+def fields_of(schema: object) -> set[str]:
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    return set(properties) if isinstance(properties, dict) else set()
 
 
 @dataclass

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from tests.clients.rig import no_tls
+
 if TYPE_CHECKING:
     from anthropic import Anthropic, AsyncAnthropic
     from anthropic.types import Message, MessageParam
@@ -15,15 +17,17 @@ ASK: list[MessageParam] = [{"role": "user", "content": "hello"}]
 
 
 def client(address: str, key: str, retries: int = 0) -> Anthropic:
-    from anthropic import Anthropic
+    from anthropic import Anthropic, DefaultHttpxClient
 
-    return Anthropic(base_url=address, api_key=key, max_retries=retries)
+    http = DefaultHttpxClient(verify=no_tls())
+    return Anthropic(base_url=address, api_key=key, max_retries=retries, http_client=http)
 
 
 def async_client(address: str, key: str) -> AsyncAnthropic:
-    from anthropic import AsyncAnthropic
+    from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient
 
-    return AsyncAnthropic(base_url=address, api_key=key, max_retries=0)
+    http = DefaultAsyncHttpxClient(verify=no_tls())
+    return AsyncAnthropic(base_url=address, api_key=key, max_retries=0, http_client=http)
 
 
 def text_of(message: Message) -> str:

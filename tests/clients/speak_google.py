@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from tests.clients.rig import no_tls
+
 if TYPE_CHECKING:
     from google.genai import Client
 
@@ -16,7 +18,9 @@ def client(address: str, key: str) -> Client:
     from google.genai import Client
     from google.genai.types import HttpOptions
 
-    return Client(api_key=key, http_options=HttpOptions(base_url=address))
+    plain = {"verify": no_tls(), "ssl": no_tls()}  # httpx calls it one way, aiohttp the other
+    options = HttpOptions(base_url=address, client_args=plain, async_client_args=plain)
+    return Client(api_key=key, http_options=options)
 
 
 def content(address: str, key: str) -> str:

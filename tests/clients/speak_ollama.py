@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from tests.clients.rig import no_tls
+
 if TYPE_CHECKING:
     from ollama import AsyncClient, Client
 
@@ -16,13 +18,13 @@ ASK: list[Mapping[str, str]] = [{"role": "user", "content": "hello"}]
 def client(address: str, key: str) -> Client:
     from ollama import Client
 
-    return Client(host=address, headers={"authorization": f"Bearer {key}"})
+    return Client(host=address, headers={"authorization": f"Bearer {key}"}, verify=no_tls())
 
 
 def async_client(address: str, key: str) -> AsyncClient:
     from ollama import AsyncClient
 
-    return AsyncClient(host=address, headers={"authorization": f"Bearer {key}"})
+    return AsyncClient(host=address, headers={"authorization": f"Bearer {key}"}, verify=no_tls())
 
 
 def chat(address: str, key: str) -> str:

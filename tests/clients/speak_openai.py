@@ -1,10 +1,12 @@
-"""The OpenAI SDK: Chat Completions and Responses; plain, raw streams, accumulators; both colours."""
+"""The OpenAI SDK: Chat Completions and Responses; plain, raw streams, accumulators."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+from tests.clients.rig import no_tls
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
@@ -15,15 +17,17 @@ ASK: list[ChatCompletionMessageParam] = [{"role": "user", "content": "hello"}]
 
 
 def client(address: str, key: str, retries: int = 0) -> OpenAI:
-    from openai import OpenAI
+    from openai import DefaultHttpxClient, OpenAI
 
-    return OpenAI(base_url=address + "/v1", api_key=key, max_retries=retries)
+    http = DefaultHttpxClient(verify=no_tls())
+    return OpenAI(base_url=address + "/v1", api_key=key, max_retries=retries, http_client=http)
 
 
 def async_client(address: str, key: str) -> AsyncOpenAI:
-    from openai import AsyncOpenAI
+    from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
-    return AsyncOpenAI(base_url=address + "/v1", api_key=key, max_retries=0)
+    http = DefaultAsyncHttpxClient(verify=no_tls())
+    return AsyncOpenAI(base_url=address + "/v1", api_key=key, max_retries=0, http_client=http)
 
 
 def chat(address: str, key: str) -> str:

@@ -1,4 +1,4 @@
-"""The Anthropic SDK beyond text: tools, images, thinking, structured output, the beta door, keys."""
+"""The Anthropic SDK beyond text: tools, images, structured output, the beta door, token counts."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pytest
 
 from tests.clients.rig import CALLS, FAILED_OVER, KEY, PNG, WEATHER, Scene, Setting
 from tests.clients.speak_anthropic import ASK, client, text_of
-from understudy import Image, Response, Usage
+from understudy import Response, Usage
 from understudy.gateway.http import Reply, Request
 
 if TYPE_CHECKING:
-    from anthropic.types import ToolParam
+    from anthropic.types import Message, ToolParam
 
 anthropic = pytest.importorskip("anthropic")
 
@@ -38,7 +38,7 @@ def test_tools_are_called_and_their_results_understood(scene: Scene, stream: boo
             with sdk.messages.stream(
                 model="chat", max_tokens=99, messages=ASK, tools=[TOOL]
             ) as events:
-                first = events.get_final_message()
+                first: Message = events.get_final_message()
         else:
             first = sdk.messages.create(model="chat", max_tokens=99, messages=ASK, tools=[TOOL])
         calls = [block for block in first.content if block.type == "tool_use"]
@@ -59,12 +59,8 @@ def test_tools_are_called_and_their_results_understood(scene: Scene, stream: boo
     assert [(c.name, c.input) for c in calls] == WANTED
     assert (first.stop_reason, text_of(first)) == ("tool_use", "let me see")
     assert (first.usage.input_tokens, first.usage.output_tokens) == (7, 5)
-    _, seen = scene.fake.calls[-1]
-    assert [(tool.name, tool.parameters) for tool in seen.tools] == [  # type: ignore[union-attr]
-        (WEATHER.name, WEATHER.parameters)
-    ]
-    parts = [part for m in seen.messages if m.role == "tool" for part in m.parts]
-    assert [part.text for part in parts] == ["rain 0", "rain 1"]  # type: ignore[union-attr]
+    assert scene.offered == [(WEATHER.name, WEATHER.parameters)]
+    assert [text for _, text in scene.results] == ["rain 0", "rain 1"]
     assert text_of(second) == "take an umbrella"
 
 
@@ -90,13 +86,9 @@ def test_pictures_and_system_prompts_reach_the_model(scene: Scene) -> None:
             ],
         )
     assert (text_of(answer), answer.stop_reason) == ("hello from f/x", "end_turn")
-    ((_, seen),) = scene.fake.calls
-    assert [(m.role, m.text) for m in seen.messages] == [
-        ("system", "be brief"),
-        ("user", "what is this?"),
-    ]
-    assert [p.data for p in seen.messages[-1].parts if isinstance(p, Image)] == [PNG]
-    assert seen.max_tokens == 99
+    assert scene.turns == [("system", "be brief"), ("user", "what is this?")]
+    assert scene.pictures == [("image/png", PNG)]
+    assert scene.asked.max_tokens == 99
 
 
 @tails
@@ -143,13 +135,9 @@ def test_output_is_parsed_into_a_model(scene: Scene) -> None:
     Place = pydantic.create_model("Place", city=(str, ...))
     scene.fake.script("x", '{"city":"Bern"}')
     with client(scene.address, KEY) as sdk:
-        answer = sdk.messages.parse(
-            model="chat", max_tokens=99, messages=ASK, output_format=Place
-        )
+        answer = sdk.messages.parse(model="chat", max_tokens=99, messages=ASK, output_format=Place)
     assert answer.parsed_output == Place(city="Bern")
-    ((_, seen),) = scene.fake.calls
-    assert seen.output is not None
-    assert set((seen.output.schema or {})["properties"]) == {"city"}  # type: ignore[arg-type]
+    assert scene.fields == {"city"}
 
 
 async def counting(request: Request, reply: Reply) -> None:

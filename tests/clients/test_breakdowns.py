@@ -35,10 +35,13 @@ def test_a_breakdown_before_the_answer_is_a_500(backstage: Backstage) -> None:
     async def broken(request: Request, reply: Reply) -> None:
         raise LookupError("a bug")
 
-    with listened(backstage) as told, backstage.held(served(broken)) as address:
-        with pytest.raises(openai.InternalServerError) as caught:
-            speak_openai.chat(address, KEY)
-        assert caught.value.status_code == 500
+    with (
+        listened(backstage) as told,
+        backstage.held(served(broken)) as address,
+        pytest.raises(openai.InternalServerError) as caught,
+    ):
+        speak_openai.chat(address, KEY)
+    assert caught.value.status_code == 500
     assert told == ["POST /v1/chat/completions broke"]
 
 
@@ -47,7 +50,10 @@ def test_a_breakdown_within_an_answer_breaks_the_connection(backstage: Backstage
         reply.start(200, b"content-type: text/event-stream\r\n", b": hello\n\n")
         raise LookupError("a bug")
 
-    with listened(backstage) as told, backstage.held(served(broken)) as address:
-        with pytest.raises(openai.APIConnectionError):
-            speak_openai.chat_stream(address, KEY, print)
+    with (
+        listened(backstage) as told,
+        backstage.held(served(broken)) as address,
+        pytest.raises(openai.APIConnectionError),
+    ):
+        speak_openai.chat_stream(address, KEY, print)
     assert told == ["POST /v1/chat/completions broke"]

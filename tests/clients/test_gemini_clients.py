@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.clients.rig import CALLS, FAILED_OVER, KEY, PNG, Scene, Setting
+from tests.clients.rig import CALLS, FAILED_OVER, KEY, PNG, Scene, Setting, fields_of
 from tests.clients.speak_google import client
-from understudy import Image, Response, Usage
+from understudy import Response, Usage
 
 genai = pytest.importorskip("google.genai")
 pydantic = pytest.importorskip("pydantic")
@@ -50,7 +50,7 @@ def test_functions_are_called_and_their_results_understood(scene: Scene, stream:
     asked = types.Content(role="user", parts=[types.Part(text="weather?")])
     with client(scene.address, KEY) as sdk:
         ask: Any = {"model": "chat", "contents": [asked], "config": config}
-        chunks = (
+        chunks: list[Any] = (
             list(sdk.models.generate_content_stream(**ask))
             if stream
             else [sdk.models.generate_content(**ask)]
@@ -72,12 +72,9 @@ def test_functions_are_called_and_their_results_understood(scene: Scene, stream:
     usage = chunks[-1].usage_metadata
     assert (usage.prompt_token_count, usage.candidates_token_count) == (7, 5)
     assert chunks[-1].candidates[0].finish_reason == types.FinishReason.STOP
-    _, seen = scene.fake.calls[-1]
-    (offered,) = seen.tools
-    assert offered.name == "weather"  # type: ignore[union-attr]
-    assert "city" in str(offered.parameters)  # type: ignore[union-attr]
-    results = [part for m in seen.messages if m.role == "tool" for part in m.parts]
-    assert ["rain 0" in results[0].text, "rain 1" in results[1].text] == [True, True]  # type: ignore[union-attr]
+    ((name, parameters),) = scene.offered
+    assert (name, fields_of(parameters)) == ("weather", {"city"})
+    assert [text for _, text in scene.results] == ["rain 0", "rain 1"]
     assert second.text == "take an umbrella"
 
 
@@ -90,9 +87,7 @@ def test_output_is_parsed_into_a_model(scene: Scene) -> None:
     with client(scene.address, KEY) as sdk:
         answer = sdk.models.generate_content(model="chat", contents="where?", config=config)
     assert answer.parsed == Place(city="Bern", people=134000)
-    ((_, seen),) = scene.fake.calls
-    assert seen.output is not None
-    assert set((seen.output.schema or {})["properties"]) == {"city", "people"}  # type: ignore[arg-type]
+    assert scene.fields == {"city", "people"}
     assert scene.story == FAILED_OVER
 
 
@@ -108,10 +103,6 @@ def test_pictures_and_instructions_reach_the_model(scene: Scene) -> None:
             model="chat", contents=[picture, "what is this?"], config=config
         )
     assert answer.text == "hello from f/x"
-    ((_, seen),) = scene.fake.calls
-    assert [(m.role, m.text) for m in seen.messages] == [
-        ("system", "be brief"),
-        ("user", "what is this?"),
-    ]
-    assert [p.data for p in seen.messages[-1].parts if isinstance(p, Image)] == [PNG]
-    assert (seen.max_tokens, seen.temperature) == (99, 0.5)
+    assert scene.turns == [("system", "be brief"), ("user", "what is this?")]
+    assert scene.pictures == [("image/png", PNG)]
+    assert (scene.asked.max_tokens, scene.asked.temperature) == (99, 0.5)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.clients.rig import CALLS, FAILED_OVER, KEY, PNG, WEATHER, Scene, Setting
 from tests.clients.speak_ollama import client
-from understudy import Image, Response, Usage
+from understudy import Response, Usage
 
 pytest.importorskip("ollama")
 
@@ -46,6 +46,7 @@ def test_tools_are_called(scene: Scene, stream: bool) -> None:
     assert "".join(part.message.content or "" for part in parts) == "let me see"
     assert parts[-1].done
     assert (parts[-1].prompt_eval_count, parts[-1].eval_count) == (7, 5)
+    assert scene.offered == [(WEATHER.name, WEATHER.parameters)]
     assert scene.story == FAILED_OVER
 
 
@@ -56,7 +57,5 @@ def test_a_schema_and_a_picture_reach_the_model(scene: Scene) -> None:
     with client(scene.address, KEY) as sdk:
         answer = sdk.chat("chat", asked, format=WEATHER.parameters)
     assert json.loads(answer.message.content or "") == {"city": "Bern"}
-    ((_, seen),) = scene.fake.calls
-    assert seen.output is not None
-    assert set((seen.output.schema or {})["properties"]) == {"city"}  # type: ignore[arg-type]
-    assert [p.data for p in seen.messages[-1].parts if isinstance(p, Image)] == [PNG]
+    assert scene.fields == {"city"}
+    assert scene.pictures == [("image/png", PNG)]

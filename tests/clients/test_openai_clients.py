@@ -14,7 +14,7 @@ import pytest
 
 from tests.clients.rig import CALLS, FAILED_OVER, KEY, PNG, WEATHER, Scene, Setting
 from tests.clients.speak_openai import client
-from understudy import Image, Response, Usage
+from understudy import Response, Usage
 from understudy.gateway.http import Reply, Request
 from understudy.testing import Chunks
 
@@ -63,23 +63,6 @@ CALLING = Response("let me see", tool_calls=CALLS, finish_reason="tool_calls", u
 WANTED = [("weather", {"city": "Bern"}), ("weather", {"city": "Basel"})]
 
 
-def offered(scene: Scene) -> list[tuple[str, object]]:
-    """The tools the model was offered."""
-    ((_, seen),) = scene.fake.calls
-    return [(tool.name, tool.parameters) for tool in seen.tools]  # type: ignore[union-attr]
-
-
-def results(scene: Scene) -> list[tuple[str, str]]:
-    """The tool results the model was given: which call, and what."""
-    _, seen = scene.fake.calls[-1]
-    return [
-        (part.id, part.text)
-        for message in seen.messages
-        for part in message.parts
-        if message.role == "tool"
-    ]  # type: ignore[union-attr]
-
-
 # -- Chat Completions -----------------------------------------------------------------------------
 
 
@@ -88,21 +71,20 @@ def test_chat_tools_are_called_and_their_results_understood(scene: Scene) -> Non
     scene.fake.script("x", CALLING, "take an umbrella")
     with client(scene.address, KEY) as sdk:
         first = sdk.chat.completions.create(model="chat", messages=ASKED, tools=CHAT_TOOLS)
-        assert offered(scene) == [(WEATHER.name, WEATHER.parameters)]
+        assert scene.offered == [(WEATHER.name, WEATHER.parameters)]
         message = first.choices[0].message
         calls: list[Any] = message.tool_calls or []
         told: list[Any] = [
             {"role": "tool", "tool_call_id": call.id, "content": f"rain {n}"}
             for n, call in enumerate(calls)
         ]
-        second = sdk.chat.completions.create(
-            model="chat", messages=[*ASKED, message, *told], tools=CHAT_TOOLS  # type: ignore[list-item]
-        )
+        turns: Any = [*ASKED, message, *told]
+        second = sdk.chat.completions.create(model="chat", messages=turns, tools=CHAT_TOOLS)
     assert [(c.function.name, json.loads(c.function.arguments)) for c in calls] == WANTED
     assert (first.choices[0].finish_reason, message.content) == ("tool_calls", "let me see")
     assert first.usage is not None
     assert (first.usage.prompt_tokens, first.usage.completion_tokens) == (7, 5)
-    assert results(scene) == [(calls[0].id, "rain 0"), (calls[1].id, "rain 1")]
+    assert scene.results == [(calls[0].id, "rain 0"), (calls[1].id, "rain 1")]
     assert second.choices[0].message.content == "take an umbrella"
 
 
@@ -145,9 +127,7 @@ def test_chat_output_is_parsed_into_a_model(scene: Scene, stream: bool) -> None:
                 model="chat", messages=ASKED, response_format=Place
             )
     assert answer.choices[0].message.parsed == Place(city="Bern", people=134000)
-    ((_, seen),) = scene.fake.calls
-    assert seen.output is not None
-    assert set((seen.output.schema or {})["properties"]) == {"city", "people"}  # type: ignore[arg-type]
+    assert scene.fields == {"city", "people"}
 
 
 @chat
@@ -166,11 +146,8 @@ def test_a_picture_in_a_chat_reaches_the_model(scene: Scene) -> None:
                 }
             ],
         )
-    ((_, seen),) = scene.fake.calls
-    words, picture = seen.messages[-1].parts
-    assert isinstance(picture, Image)
-    assert (picture.data, picture.mime) == (PNG, "image/png")
-    assert seen.messages[-1].text == "what is this?"
+    assert scene.turns == [("user", "what is this?")]
+    assert scene.pictures == [("image/png", PNG)]
 
 
 @chat
@@ -235,7 +212,7 @@ def test_responses_tools_are_called_and_their_results_understood(
                 first: Any = events.get_final_response()
         else:
             first = sdk.responses.create(model="chat", input=asked, tools=[TOOL])
-        assert offered(scene) == [(WEATHER.name, WEATHER.parameters)]
+        assert scene.offered == [(WEATHER.name, WEATHER.parameters)]
         calls = [item for item in first.output if item.type == "function_call"]
         told: list[Any] = [
             {"type": "function_call_output", "call_id": call.call_id, "output": f"rain {n}"}
@@ -247,7 +224,7 @@ def test_responses_tools_are_called_and_their_results_understood(
     assert [(c.name, json.loads(c.arguments)) for c in calls] == WANTED
     assert (first.status, first.output_text) == ("completed", "let me see")
     assert (first.usage.input_tokens, first.usage.output_tokens) == (7, 5)
-    assert [text for _, text in results(scene)] == ["rain 0", "rain 1"]
+    assert [text for _, text in scene.results] == ["rain 0", "rain 1"]
     assert second.output_text == "take an umbrella"
 
 
@@ -262,9 +239,7 @@ def test_responses_output_is_parsed_into_a_model(scene: Scene, stream: bool) -> 
         else:
             answer = sdk.responses.parse(model="chat", input="where?", text_format=Place)
     assert answer.output_parsed == Place(city="Bern", people=134000)
-    ((_, seen),) = scene.fake.calls
-    assert seen.output is not None
-    assert set((seen.output.schema or {})["properties"]) == {"city", "people"}  # type: ignore[arg-type]
+    assert scene.fields == {"city", "people"}
 
 
 @responses
@@ -284,12 +259,8 @@ def test_a_picture_in_a_response_reaches_the_model(scene: Scene) -> None:
                 }
             ],
         )
-    ((_, seen),) = scene.fake.calls
-    assert [(m.role, m.text) for m in seen.messages] == [
-        ("system", "be brief"),
-        ("user", "what is this?"),
-    ]
-    assert [p.data for p in seen.messages[-1].parts if isinstance(p, Image)] == [PNG]
+    assert scene.turns == [("system", "be brief"), ("user", "what is this?")]
+    assert scene.pictures == [("image/png", PNG)]
 
 
 @responses

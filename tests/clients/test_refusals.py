@@ -9,13 +9,9 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.clients.cuts import ENDINGS, breaking_off
 from tests.clients.rig import KEY, Backstage, Setting, staged
 from tests.clients.speakers import SPEAKERS, Speaker
-from understudy.dialects.base import StreamWriter
-from understudy.dialects.table import dialect_named
-from understudy.gateway.http import Reply, Request
-from understudy.gateway.server import Application
-from understudy.messages.response import TextDelta
 
 # Google's SDK subclasses aiohttp's session, which aiohttp discourages.
 pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession")
@@ -41,9 +37,11 @@ def test_a_wrong_key_is_the_sdks_own_authentication_error(
     with staged(backstage, Setting(speaker.dialect)) as scene:
         wrong = "sk-wrong-0123456789"
         kind, words = raised(
-            lambda: speaker.stream(scene.address, wrong, print)
-            if stream
-            else speaker.plain(scene.address, wrong)
+            lambda: (
+                speaker.stream(scene.address, wrong, print)
+                if stream
+                else speaker.plain(scene.address, wrong)
+            )
         )
         assert kind == speaker.errors.unauthorised
         assert "no such key" in words
@@ -61,9 +59,11 @@ def test_a_chain_at_its_end_is_an_error_naming_every_target(
     with staged(backstage, Setting(speaker.dialect, str(status))) as scene:
         scene.fake.script("x", *[status] * 4)
         kind, words = raised(
-            lambda: speaker.stream(scene.address, KEY, print)
-            if stream
-            else speaker.plain(scene.address, KEY)
+            lambda: (
+                speaker.stream(scene.address, KEY, print)
+                if stream
+                else speaker.plain(scene.address, KEY)
+            )
         )
         errors = speaker.errors
         assert kind == (errors.exhausted if status == 503 else errors.limited)
@@ -73,30 +73,6 @@ def test_a_chain_at_its_end_is_an_error_naming_every_target(
 
 
 # -- streams that are cut -------------------------------------------------------------------------
-
-Ending = Callable[[Reply, StreamWriter], None]
-
-ENDINGS: dict[str, Ending] = {
-    "an error event": lambda reply, writer: reply.finish(
-        writer.write_error(503, "out of breath", "server_error")
-    ),
-    "no end mark": lambda reply, _: reply.finish(),
-    "a dead socket": lambda reply, _: reply.abort(),
-}
-
-
-def breaking_off(dialect: str, ending: Ending) -> Application:
-    """An upstream that sends two pieces of text, then ends wrongly."""
-
-    async def answer(request: Request, reply: Reply) -> None:
-        writer = dialect_named(dialect).writer("m")
-        reply.start(200, b"content-type: text/event-stream\r\n")
-        for text in ("one ", "two "):
-            reply.write(writer.write_event(TextDelta(text)))
-        ending(reply, writer)
-
-    return answer
-
 
 OTHER = {"openai": "gemini", "responses": "openai", "anthropic": "responses", "gemini": "openai"}
 
@@ -113,6 +89,6 @@ def test_a_stream_cut_after_content_is_an_error_and_never_a_finish(
     with staged(backstage, setting) as scene:
         heard: list[str] = []
         kind, _ = raised(lambda: speaker.stream(scene.address, KEY, heard.append))
-        assert kind == speaker.broken
+        assert kind == speaker.errors.broken
         assert "".join(heard) == "one two "
         assert scene.outcome == "broken"

@@ -68,7 +68,6 @@ def test_without_that_header_it_does_retry(backstage: Backstage, name: str) -> N
     package, ask = CLIENTS[name]
     sdk = pytest.importorskip(package)
     server = Plain503()
-    with backstage.held(served(server)) as address:
-        with pytest.raises(sdk.InternalServerError):
-            ask(address)
+    with backstage.held(served(server)) as address, pytest.raises(sdk.InternalServerError):
+        ask(address)
     assert len(server.calls) == 1 + DEFAULT

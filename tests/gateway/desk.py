@@ -258,12 +258,26 @@ async def serving(
         runtime = Runtime(Setup(path, None, 0, env or {}, look), written.append)
         ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         task = asyncio.ensure_future(runtime.run(lambda address, _: ready.set_result(address)))
-        await asyncio.wait({task, ready}, return_when=asyncio.FIRST_COMPLETED)
+
+        def ended(task: asyncio.Task[None]) -> None:
+            if not ready.done():
+                ready.set_exception(task.exception() or AssertionError("it ended at once"))
+
+        task.add_done_callback(ended)
         try:
             yield Served(await ready, runtime, path, written)
         finally:
             runtime.stopping.set()
             await task
+
+
+@asynccontextmanager
+async def fronted(play: Play, text: str = "") -> AsyncIterator[tuple[Served, Upstream]]:
+    """A gateway in front of one upstream, which `chat` leads to."""
+    async with Upstream(play) as up:
+        whole = text + provider("p", up.url) + aliases(chat="p/m")
+        async with serving(whole) as served:
+            yield served, up
 
 
 def provider(
@@ -300,7 +314,9 @@ DONE = b"data: [DONE]\n\n"
 HELLO_STREAM = (chunk("he"), chunk("llo"), chunk("", "stop"), DONE)
 
 
-def always(body: bytes | tuple[bytes | asyncio.Event, ...] | None = None, status: int = 200) -> Play:
+def always(
+    body: bytes | tuple[bytes | asyncio.Event, ...] | None = None, status: int = 200
+) -> Play:
     return lambda _: Plays(status, answer() if body is None else body)
 
 

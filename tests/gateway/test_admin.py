@@ -128,16 +128,16 @@ async def two_targets(served: Served, method: str, name: str, body: object = Non
 
 def test_a_bench_is_shown_with_its_reason_and_the_seconds_left() -> None:
     async def work() -> None:
-        async with Upstream(lambda _: says(429, retry_after="120")) as down:
-            async with Upstream(always()) as up:
-                text = (
-                    provider("down", down.url)
-                    + provider("up", up.url)
-                    + aliases(chat="down/a, up/b")
-                )
-                async with serving(text) as served:
-                    await served.chat()
-                    told = (await two_targets(served, "GET", "health")).json
+        async with (
+            Upstream(lambda _: says(429, retry_after="120")) as down,
+            Upstream(always()) as up,
+        ):
+            text = (
+                provider("down", down.url) + provider("up", up.url) + aliases(chat="down/a, up/b")
+            )
+            async with serving(text) as served:
+                await served.chat()
+                told = (await two_targets(served, "GET", "health")).json
         assert (told["status"], told["policy"], told["in_flight"]) == ("ready", "availability", 0)
         assert told["aliases"] == {"chat": "down/a, up/b"}
         assert list(table(told, "keys")) == ["down/a"]
@@ -201,9 +201,7 @@ def test_the_last_requests_are_told_newest_first_with_their_stories() -> None:
     async def work() -> None:
         async with Upstream(lambda _: says(503, "away")) as down, Upstream(always()) as up:
             text = (
-                provider("down", down.url)
-                + provider("up", up.url)
-                + aliases(chat="down/a, up/b")
+                provider("down", down.url) + provider("up", up.url) + aliases(chat="down/a, up/b")
             )
             async with serving(text) as served:
                 await served.chat(x_request_id="first")

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import pytest
 
 from understudy.core.errors import InvalidRequest, SpecError
-from understudy.core.policy import Then
 from understudy.core.faults import Fault
+from understudy.core.policy import Then
 from understudy.gateway.build import (
     demo_house,
     exposed,
@@ -51,7 +51,9 @@ transient_retries = 0
 """
 
 
-def built(text: str = FILE, env: Mapping[str, str] | None = None, old: House | None = None) -> House:
+def built(
+    text: str = FILE, env: Mapping[str, str] | None = None, old: House | None = None
+) -> House:
     env = {"OPENAI_API_KEY": "sk-openai"} if env is None else env
     return house_of(read_config(text, env), env, ManualClock(), old)
 
@@ -85,6 +87,16 @@ def test_a_key_of_the_environment_goes_to_the_vendors_own_address_only() -> None
     assert house.recipes["openai"].keys == ()
 
 
+def test_a_proxy_of_the_environment_is_used_and_a_bad_one_is_told() -> None:
+    pytest.importorskip("aiohttp")
+    proxied = built(env={"HTTPS_PROXY": "http://proxy.example:3128"})
+    straight = built(env={"HTTPS_PROXY": "http://proxy.example:3128", "NO_PROXY": "one.example"})
+    assert type(http(proxied, "one").settings.transport).__name__ == "Proxied"
+    assert type(http(straight, "one").settings.transport).__name__ == "Pool"
+    with pytest.raises(InvalidConfig, match=r"providers\.one: HTTPS_PROXY must be"):
+        built(env={"HTTPS_PROXY": "socks://proxy.example"})
+
+
 def test_a_policy_may_differ_by_alias() -> None:
     house = built()
     assert house.cast("chat").stage.policy.transient_retries == 3
@@ -96,6 +108,7 @@ def test_a_policy_may_differ_by_alias() -> None:
 def test_a_client_may_ask_for_the_stricter_policy_and_never_for_the_laxer() -> None:
     house = built()
     assert house.cast("chat").stage.policy.rule(Fault.AUTH).then is Then.ADVANCE
+    assert house.cast("chat", "availability").stage.policy.rule(Fault.AUTH).then is Then.ADVANCE
     strict = house.cast("chat", "fail_fast").stage.policy
     assert strict.rule(Fault.AUTH).then is Then.STOP
     assert strict.transient_retries == 3
@@ -106,7 +119,7 @@ def test_a_client_may_ask_for_the_stricter_policy_and_never_for_the_laxer() -> N
 
 @pytest.mark.parametrize("wish", ["deterministic", "generous", "x" * 1000])
 def test_an_unknown_policy_is_refused_by_name(wish: str) -> None:
-    with pytest.raises(InvalidRequest, match="x-understudy-policy is .*; known: availability"):
+    with pytest.raises(InvalidRequest, match=r"x-understudy-policy is .*; known: availability"):
         built().cast("chat", wish)
 
 
@@ -129,7 +142,12 @@ def test_keys_are_told_apart_and_admin_is_no_client() -> None:
     house = built()
     found = [house.who(secret) for secret in ("sk-a", "sk-b", "sk-admin", "", "sk-é")]
     assert [key and key.label for key in found] == ["client1", "client2", None, None, None]
-    assert [house.is_admin(s) for s in ("sk-admin", "sk-a", "", "é")] == [True, False, False, False]
+    assert [house.is_admin(s) for s in ("sk-admin", "sk-a", "", "é")] == [
+        True,
+        False,
+        False,
+        False,
+    ]
     assert not House(house.registry).is_admin("")
     assert "sk-" not in repr(house)
 
@@ -149,7 +167,7 @@ def test_without_keys_only_loopback_may_be_listened_on(host: str, inside: bool) 
 
 
 def test_the_command_line_cannot_open_a_gateway_without_keys_either() -> None:
-    with pytest.raises(InvalidConfig, match="needed to listen on 0.0.0.0"):
+    with pytest.raises(InvalidConfig, match=r"needed to listen on 0\.0\.0\.0"):
         open_house(Setup(host="0.0.0.0"))
     opened = open_house(Setup(port=0))
     assert (opened.host, opened.kind) == ("127.0.0.1", "demo")

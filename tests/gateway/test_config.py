@@ -76,6 +76,8 @@ def test_values_are_read_variables_filled_in_and_defaults_added() -> None:
          "gateway.keys: is a list; expected a list of keys of printable ASCII without blanks"),
         ('[gateway]\nkeys = ["sk-planted-0123456789abcdef", 5]\n',
          "gateway.keys: is a list; expected a list of keys of printable ASCII without blanks"),
+        ('[providers.x]\napi_key = { a = "sk-planted" }\n',
+         "providers.x.api_key: is a table; expected a text"),
         ('[providers.x]\nbase_ulr = "http://h"\n',
          "providers.x.base_ulr: unknown key; did you mean 'base_url'?"),
         ('[providers.x]\nbase_url = "ftp://h"\n',
@@ -189,7 +191,8 @@ def test_a_sound_file_has_no_findings(tmp_path: Path) -> None:
         ("[gateway]\nallow_specs = false\n", "warning  aliases: are missing"),
         (two(gateway='admin_key = "sk-client"'),
          "warning  gateway.admin_key: is a client key too"),
-        ('[gateway]\nkeys = ["k", "k"]\n', "warning  gateway.keys: the same key stands there twice"),
+        ('[gateway]\nkeys = ["k", "k"]\n',
+         "warning  gateway.keys: the same key stands there twice"),
         ('[gateway]\nkeys = ["k"]\n[providers.a]\nbase_url = "https://a.example/v1"\n'
          'api_key = "k"\n', "warning  providers.a: its key is also a key of the gateway"),
         ("[providers.openai]\n[providers.anthropic]\n"
@@ -249,9 +252,10 @@ def test_no_finding_shows_a_key(tmp_path: Path) -> None:
 
 def test_a_probe_connects_to_every_provider_and_sends_nothing(tmp_path: Path) -> None:
     heard: list[bytes] = []
-    with socket.create_server(("127.0.0.1", 0)) as alive, socket.create_server(
-        ("127.0.0.1", 0)
-    ) as soon_dead:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as alive,
+        socket.create_server(("127.0.0.1", 0)) as soon_dead,
+    ):
         dead = soon_dead.getsockname()[1]
         soon_dead.close()
         up = alive.getsockname()[1]
@@ -269,6 +273,18 @@ def test_a_probe_connects_to_every_provider_and_sends_nothing(tmp_path: Path) ->
         Finding("error", "providers.down", f"127.0.0.1:{dead} refused the connection")
     ]
     assert heard == [b""]  # connected, closed, nothing in between
+
+
+def test_behind_a_proxy_the_proxy_is_probed(tmp_path: Path) -> None:
+    pytest.importorskip("aiohttp")
+    path = tmp_path / "understudy.toml"
+    path.write_text('[providers.x]\nbase_url = "https://nowhere.invalid/v1"\n', encoding="utf-8")
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+        env = {"HTTPS_PROXY": f"http://me:planted@127.0.0.1:{proxy.getsockname()[1]}"}
+        assert check(path, env, probe=True) == []
+    [finding] = check(path, env, probe=True)
+    assert "refused the connection" in finding.what
+    assert "planted" not in finding.what
 
 
 def test_a_probe_of_tls_that_is_none_says_so(tmp_path: Path) -> None:

@@ -6,7 +6,17 @@ import json
 
 import pytest
 
-from tests.gateway.desk import Asked, Heard, Plays, Upstream, aliases, in_turn, provider, says, serving
+from tests.gateway.desk import (
+    Asked,
+    Heard,
+    Plays,
+    Upstream,
+    aliases,
+    in_turn,
+    provider,
+    says,
+    serving,
+)
 from tests.rig import run
 
 VECTORS = {

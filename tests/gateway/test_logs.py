@@ -16,6 +16,8 @@ from tests.gateway.desk import (
     Upstream,
     aliases,
     always,
+    answer,
+    fronted,
     in_turn,
     never,
     provider,
@@ -46,10 +48,9 @@ def test_stall_503_success_is_two_failovers_one_recovery_and_no_abort(stream: bo
             Upstream(lambda _: says(503, "overloaded")) as down,
             Upstream(good) as up,
         ):
-            quick = {"response_timeout": 0.05, "first_byte_timeout": 0.05}
             text = (
                 ONCE
-                + provider("dead", dead.url, **quick)
+                + provider("dead", dead.url, response_timeout=0.05, first_byte_timeout=0.05)
                 + provider("down", down.url)
                 + provider("up", up.url)
                 + aliases(chat="dead/a, down/b/c, up/d")
@@ -87,14 +88,10 @@ def test_stall_503_success_is_two_failovers_one_recovery_and_no_abort(stream: bo
 
 def test_a_retry_that_succeeds_is_a_failover_and_a_recovery() -> None:
     async def work() -> tuple[int, int, int]:
-        async with Upstream(in_turn(says(503), Plays(200, (await body())))) as up:
-            async with serving(provider("p", up.url) + aliases(chat="p/m")) as served:
-                assert (await served.chat()).status == 200
-                assert [line["then"] for line in served.events("failover")] == ["retry"]
-                return told(served)
-
-    async def body() -> bytes:
-        return json.dumps({"choices": [{"message": {"content": "hi"}}]}).encode()
+        async with fronted(in_turn(says(503), Plays(200, answer()))) as (served, _):
+            assert (await served.chat()).status == 200
+            assert [line["then"] for line in served.events("failover")] == ["retry"]
+            return told(served)
 
     assert run(work()) == (1, 1, 0)
 
@@ -111,14 +108,13 @@ def test_a_request_that_fails_has_exactly_one_abort(
     plays: Plays, counts: tuple[int, int, int], then: str
 ) -> None:
     async def work() -> None:
-        async with Upstream(lambda _: plays) as up:
-            async with serving(provider("p", up.url) + aliases(chat="p/m")) as served:
-                heard = await served.chat()
-                assert heard.status == plays.status
-                assert told(served) == counts
-                [abort] = served.events("failover_abort")
-                assert (abort["level"], abort["then"]) == ("error", then)
-                assert abort["request_id"] == heard.headers["x-request-id"]
+        async with fronted(lambda _: plays) as (served, _):
+            heard = await served.chat()
+            assert heard.status == plays.status
+            assert told(served) == counts
+            [abort] = served.events("failover_abort")
+            assert (abort["level"], abort["then"]) == ("error", then)
+            assert abort["request_id"] == heard.headers["x-request-id"]
 
     run(work())
 
@@ -137,29 +133,49 @@ def test_a_chain_that_is_benched_whole_aborts_without_a_single_failover() -> Non
     run(work())
 
 
+def test_a_request_that_is_wrong_in_itself_is_no_failover() -> None:
+    written: list[bytes] = []
+    lines = LogLines(written.append, lambda: 1.0)
+    opening = Opening("r", "openai", "chat", False, "", 0.0)
+    lines.finished(Record(opening, 400, "failed", 0.1, reason="$.messages: expected an array"))
+    [line] = map(json.loads, written)
+    assert (line["event"], line["reason"]) == ("request", "$.messages: expected an array")
+
+
+def test_attempts_are_numbered_from_one_and_a_skip_is_none() -> None:
+    async def work() -> None:
+        async with Upstream(lambda _: says(503)) as up:
+            text = ONCE + provider("p", up.url) + aliases(chat="p/a, p/b, p/c")
+            async with serving(text) as served:
+                served.runtime.gateway.house.registry.health.bench("p/a", 60)
+                await served.chat()
+                told = [(x["model"], x["attempt"]) for x in served.events("failover")]
+                assert told == [("b", 1), ("c", 2)]
+
+    run(work())
+
+
 def test_a_stream_that_breaks_after_content_aborts() -> None:
     async def work() -> None:
-        async with Upstream(always(HELLO_STREAM[:1])) as up:
-            async with serving(provider("p", up.url) + aliases(chat="p/m")) as served:
-                body = {**HELLO, "model": "chat", "stream": True}
-                heard = await served.ask("POST", "/v1/chat/completions", body)
-                assert b"[DONE]" not in heard.body
-                assert told(served) == (0, 0, 1)
-                [request] = served.events("request")
-                assert (request["status"], request["outcome"]) == (200, "broken")
+        async with fronted(always(HELLO_STREAM[:1])) as (served, _):
+            body = {**HELLO, "model": "chat", "stream": True}
+            heard = await served.ask("POST", "/v1/chat/completions", body)
+            assert b"[DONE]" not in heard.body
+            assert told(served) == (0, 0, 1)
+            [request] = served.events("request")
+            assert (request["status"], request["outcome"]) == (200, "broken")
 
     run(work())
 
 
 def test_a_snippet_is_cut_at_200_characters() -> None:
     async def work() -> None:
-        async with Upstream(lambda _: says(500, "é" * 1000)) as up:
-            async with serving(provider("p", up.url) + aliases(chat="p/m")) as served:
-                await served.chat("p/" + "m" * 500)
-                for line in served.lines:
-                    texts = [v for v in line.values() if isinstance(v, str)]
-                    assert max(map(len, texts)) <= 200
-                assert served.events("failover")[0]["error_snippet"] == "é" * 200
+        async with fronted(lambda _: says(500, "é" * 1000)) as (served, _):
+            await served.chat("p/" + "m" * 500)
+            for line in served.lines:
+                texts = [v for v in line.values() if isinstance(v, str)]
+                assert max(map(len, texts)) <= 200
+            assert served.events("failover")[0]["error_snippet"] == "é" * 200
 
     run(work())
 
@@ -220,13 +236,12 @@ def test_a_reader_that_fails_spoils_no_answer_and_is_told_of() -> None:
             raise ValueError("sk-secret at the end")
 
     async def work() -> None:
-        async with Upstream(always()) as up:
-            async with serving(provider("p", up.url) + aliases(chat="p/m")) as served:
-                served.runtime.gateway.readers += (Bad(),)
-                assert (await served.chat()).status == 200
-                bugs = served.events("internal_error")
-                assert [line["kind"] for line in bugs] == ["RuntimeError", "ValueError"]
-                assert "sk-secret" not in str(served.lines)
+        async with fronted(always()) as (served, _):
+            served.runtime.gateway.readers += (Bad(),)
+            assert (await served.chat()).status == 200
+            bugs = served.events("internal_error")
+            assert [line["kind"] for line in bugs] == ["RuntimeError", "ValueError"]
+            assert "sk-secret" not in str(served.lines)
 
     run(work())
 

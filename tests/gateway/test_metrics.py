@@ -17,6 +17,7 @@ from tests.gateway.desk import (
     aliases,
     always,
     answer,
+    fronted,
     in_turn,
     provider,
     says,
@@ -61,9 +62,7 @@ def test_a_failover_is_counted_where_it_happened() -> None:
     async def work() -> None:
         async with Upstream(lambda _: says(503)) as down, Upstream(always()) as up:
             text = (
-                provider("down", down.url)
-                + provider("up", up.url)
-                + aliases(chat="down/a, up/b")
+                provider("down", down.url) + provider("up", up.url) + aliases(chat="down/a, up/b")
             )
             async with serving(text) as served:
                 await served.chat()
@@ -95,11 +94,10 @@ def test_a_stream_is_counted_by_its_end_and_timed_to_its_first_content(
     pieces: tuple[bytes, ...], outcome: str
 ) -> None:
     async def work() -> None:
-        async with Upstream(always(pieces)) as up:
-            async with serving(provider("p", up.url) + aliases(chat="p/m")) as served:
-                body = {**HELLO, "model": "chat", "stream": True}
-                await served.ask("POST", "/v1/chat/completions", body)
-                found = await scraped(served)
+        async with fronted(always(pieces)) as (served, _):
+            body = {**HELLO, "model": "chat", "stream": True}
+            await served.ask("POST", "/v1/chat/completions", body)
+            found = await scraped(served)
         assert found["understudy_streams"]["understudy_streams_total"] == {(outcome,): 1}
         first = found["understudy_first_content_seconds"]
         assert first["understudy_first_content_seconds_count"] == {("p/m",): 1}
@@ -118,14 +116,13 @@ def test_requests_being_answered_are_a_gauge() -> None:
             await go.wait()
             return Plays(200, answer())
 
-        async with Upstream(slow) as up:
-            async with serving(provider("p", up.url) + aliases(chat="p/m")) as served:
-                running = [asyncio.ensure_future(served.chat()) for _ in range(3)]
-                await until(lambda: len(up.asked) == 3)
-                busy = await scraped(served)
-                go.set()
-                await asyncio.gather(*running)
-                idle = await scraped(served)
+        async with fronted(slow) as (served, up):
+            running = [asyncio.ensure_future(served.chat()) for _ in range(3)]
+            await until(lambda: len(up.asked) == 3)
+            busy = await scraped(served)
+            go.set()
+            await asyncio.gather(*running)
+            idle = await scraped(served)
         assert busy["understudy_in_flight"]["understudy_in_flight"] == {(): 3}
         assert idle["understudy_in_flight"]["understudy_in_flight"] == {(): 0}
 

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,19 +18,20 @@ from tests.gateway.desk import (
     ROOT,
     Heard,
     Line,
-    Plays,
     Process,
     Upstream,
     aliases,
     always,
+    fronted,
     process,
     provider,
     serving,
 )
-from tests.rig import run
+from tests.rig import run, until
 from understudy.commands.serve import greeting
 from understudy.gateway.build import demo_house
-from understudy.gateway.runtime import Opened
+from understudy.gateway.http import Reply, Request
+from understudy.gateway.runtime import Opened, Setup
 from understudy.testing import ManualClock
 
 STREAM = {**HELLO, "model": "chat", "stream": True}
@@ -49,7 +51,12 @@ def test_a_gateway_is_alive_and_ready_until_it_drains(method: str) -> None:
 
     told = run(work())
     assert [status for status, _ in told] == [200, 200, 200, 503]
-    ready = [b'{"status":"ok"}', b'{"status":"ready"}', b'{"status":"ok"}', b'{"status":"draining"}']
+    ready = [
+        b'{"status":"ok"}',
+        b'{"status":"ready"}',
+        b'{"status":"ok"}',
+        b'{"status":"draining"}',
+    ]
     assert [body for _, body in told] == (ready if method == "GET" else [b""] * 4)
 
 
@@ -60,8 +67,11 @@ def test_head_and_get_share_a_connection_without_confusion() -> None:
             statuses = [
                 (await line.ask(method, path)).status
                 for method, path in [
-                    ("HEAD", "/nowhere"), ("GET", "/healthz"), ("HEAD", "/healthz"), ("GET", "/readyz"),
-                ]  # fmt: skip
+                    ("HEAD", "/nowhere"),
+                    ("GET", "/healthz"),
+                    ("HEAD", "/healthz"),
+                    ("GET", "/readyz"),
+                ]
             ]
             line.close()
             return statuses
@@ -323,6 +333,40 @@ def test_on_sigterm_streams_end_newcomers_are_refused_and_all_is_told() -> None:
     run(work())
 
 
+class Ear:
+    """The client's end of a line that is none."""
+
+    paused = False
+    resumed: Callable[[], object] | None = None
+    heard = b""
+
+    def put(self, data: bytes) -> None:
+        self.heard += data
+
+    def abort(self) -> None: ...
+
+
+def test_a_gateway_that_drains_is_not_ready_at_once_while_streams_go_on() -> None:
+    async def work() -> None:
+        rest = asyncio.Event()
+        pieces = (HELLO_STREAM[0], rest, *HELLO_STREAM[1:])
+        async with fronted(always(pieces)) as (served, _):
+            line = await Line.to(served.address)
+            line.send("POST", "/v1/chat/completions", STREAM)
+            _, headers = await line.head()
+            first = await line.piece()
+            served.runtime.stopping.set()
+            await until(lambda: served.events("draining"))
+            ear = Ear()
+            await served.runtime.gateway(Request("GET", b"/readyz", []), Reply(ear, True))
+            assert ear.heard.startswith(b"HTTP/1.1 503 ")
+            rest.set()
+            assert (first + await line.rest(headers)).endswith(HELLO_STREAM[-1])
+            line.close()
+
+    run(work())
+
+
 def test_a_stream_that_will_not_end_is_ended_when_the_time_is_up_and_told() -> None:
     async def work() -> None:
         pieces = (HELLO_STREAM[0], asyncio.Event())
@@ -402,13 +446,10 @@ def test_the_greeting_has_a_line_to_try_and_no_key() -> None:
 
 def test_a_gateway_without_a_file_has_nothing_to_reload() -> None:
     async def work() -> None:
-        async with Upstream(lambda asked: Plays(200, asked.body)) as up:
-            env = {"LLM_BOX": f"llama-swap://{up.url.removeprefix('http://')}"}
-            async with serving(aliases(chat="box/m"), env) as served:
-                assert (await served.ask("GET", "/v1/models")).status == 200
-                served.runtime.setup = type(served.runtime.setup)()
-                served.runtime.reload()
-                [line] = served.events("reload_refused")
-                assert line["reason"] == "there is no file to reload"
+        async with serving("") as served:
+            served.runtime.setup = Setup()  # as if there had been none
+            served.runtime.reload()
+            [line] = served.events("reload_refused")
+            assert line["reason"] == "there is no file to reload"
 
     run(work())

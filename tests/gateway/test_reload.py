@@ -1,8 +1,9 @@
-"""Reloading: under load nothing is dropped, what was learned is kept, a bad file changes nothing."""
+"""Reloading: nothing is dropped, what was learned is kept, a bad file changes nothing."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -76,7 +77,6 @@ def test_three_hundred_requests_and_six_reloads_by_signal_lose_nothing() -> None
         assert {h.status for h in heard} == {200}
         reloads = [line["event"] for line in lines if str(line["event"]).startswith("reload")]
         assert reloads == ["reloaded"] * 6
-        assert {len(one.asked) > 0, len(two.asked) > 0} == {True}
         assert len(one.asked) + len(two.asked) == 300
         keys = {a.headers["authorization"] for a in (*one.asked, *two.asked)}
         assert keys == {f"Bearer k-{n}" for n in range(6)}
@@ -165,9 +165,7 @@ def test_benches_survive_and_are_not_counted_twice() -> None:
     async def work() -> None:
         async with Upstream(lambda _: says(503)) as down, Upstream(always()) as up:
             text = (
-                provider("down", down.url)
-                + provider("up", up.url)
-                + aliases(chat="down/a, up/b")
+                provider("down", down.url) + provider("up", up.url) + aliases(chat="down/a, up/b")
             )
             async with serving(text) as served:
                 await served.chat()
@@ -215,7 +213,10 @@ def test_connections_of_an_unchanged_provider_are_kept_and_those_of_a_changed_on
             async with serving(text) as served:
                 await served.chat("a")
                 await served.chat("b")
-                rewrite(served, text.replace("k-provider", "k-new", 2).replace("k-new", "k-provider", 1))
+                rewrite(
+                    served,
+                    text.replace("k-provider", "k-new", 2).replace("k-new", "k-provider", 1),
+                )
                 served.runtime.reload()
                 await until(lambda: other.open == 0)
                 await served.chat("a")
@@ -342,14 +343,15 @@ def test_open_counts_are_carried_but_bench_nobody_by_themselves() -> None:
     assert lower.report_failure("p/m")
 
 
-def test_a_path_to_a_file_is_all_a_reload_needs(tmp_path: Path) -> None:
-    """A symbolic link turned to another file is a change, also with the same size and time."""
-
+def test_a_link_turned_to_another_file_is_a_change_also_of_the_same_size_and_age(
+    tmp_path: Path,
+) -> None:
     async def work() -> None:
         async with serving("") as served:
             one, two = tmp_path / "one", tmp_path / "two"
             for file in (one, two):
                 file.write_text("# same\n")
+                os.utime(file, ns=(1, 1))
             served.path.unlink()
             served.path.symlink_to(one)
             served.runtime.reload()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -51,7 +52,9 @@ def quoting(kind: str, status: int, asked: Asked) -> Plays:
         "text": said.encode(),
         "html": f"<html><h1>{said}</h1>{'x' * 300}{key}</html>".encode(),
         "claude": json.dumps({"type": "error", "error": {"type": "x", "message": said}}).encode(),
-        "nested": json.dumps({"error": {"message": "no", "metadata": {"raw": {"k": key}}}}).encode(),
+        "nested": json.dumps(
+            {"error": {"message": "no", "metadata": {"raw": {"k": key}}}}
+        ).encode(),
         "event": (b"data: " + data + b"\n\n",),
         "late": (chunk("he"), b"data: " + data + b"\n\n"),
     }
@@ -76,14 +79,15 @@ def configured(url: str) -> str:
     )
 
 
+CHAT: dict[str, object] = dict(HELLO)
 SURFACES: list[tuple[str, dict[str, object]]] = [
-    ("/v1/chat/completions", HELLO),
+    ("/v1/chat/completions", CHAT),
     ("/v1/chat/completions", {**HELLO, "stream": True}),
     ("/v1/responses", {"input": "hello"}),
     ("/v1/messages", {**HELLO, "max_tokens": 9}),
     ("/v1/messages", {**HELLO, "max_tokens": 9, "stream": True}),
     ("/v1/embeddings", {"input": "hello"}),
-    ("/v1/messages/count_tokens", HELLO),
+    ("/v1/messages/count_tokens", CHAT),
 ]
 
 
@@ -115,23 +119,27 @@ async def everything(served: Served) -> list[Heard]:
 
 
 def leaks(texts: Mapping[str, str]) -> list[tuple[str, str]]:
-    return [(where, secret) for where, text in texts.items() for secret in PLANTED if secret in text]
+    return [
+        (where, secret) for where, text in texts.items() for secret in PLANTED if secret in text
+    ]
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500, 503, 200])
 @pytest.mark.parametrize("kind", ["json", "text", "html", "claude", "nested", "event"])
 def test_nothing_emitted_holds_a_planted_secret(kind: str, status: int) -> None:
     async def work() -> None:
-        async with Upstream(lambda asked: quoting(kind, status, asked)) as up:
-            async with serving(configured(up.url)) as served:
-                heard = await everything(served)
-                served.path.write_text(configured(up.url).replace("[gateway]", "[gatwey]"))
-                served.runtime.reload()
-                texts = {
-                    "answers": "\n".join(f"{h.status} {h.headers} {h.body!r}" for h in heard),
-                    "logs": "\n".join(map(str, served.lines)),
-                    "objects": shown(served.runtime),
-                }
+        async with (
+            Upstream(lambda asked: quoting(kind, status, asked)) as up,
+            serving(configured(up.url)) as served,
+        ):
+            heard = await everything(served)
+            served.path.write_text(configured(up.url).replace("[gateway]", "[gatwey]"))
+            served.runtime.reload()
+            texts = {
+                "answers": "\n".join(f"{h.status} {h.headers} {h.body!r}" for h in heard),
+                "logs": "\n".join(map(str, served.lines)),
+                "objects": shown(served.runtime),
+            }
         sent = {key_of(asked) for asked in up.asked}
         assert sent == {FIRST, SECOND}  # they were quoted back, then
         assert any(a.headers.get("x-org") == HEADER for a in up.asked)
@@ -155,48 +163,50 @@ def shown(runtime: Runtime) -> str:
 
 def test_the_librarys_own_errors_hold_none_either() -> None:
     async def work() -> str:
-        async with Upstream(lambda asked: quoting("json", 400, asked)) as up:
-            async with serving(configured(up.url)) as served:
-                registry = served.runtime.gateway.house.registry
-                said = []
-                for model in ("solo", "claude"):
-                    try:
-                        await registry.parse(model).generate("hello")
-                    except (ProviderError, ChainExhausted) as error:
-                        said += [str(error), repr(error), repr(error.__cause__), repr(vars(error))]
-                return "\n".join(said)
+        async with (
+            Upstream(lambda asked: quoting("json", 400, asked)) as up,
+            serving(configured(up.url)) as served,
+        ):
+            registry = served.runtime.gateway.house.registry
+            said = []
+            for model in ("solo", "claude"):
+                try:
+                    await registry.parse(model).generate("hello")
+                except (ProviderError, ChainExhausted) as error:
+                    said += [str(error), repr(error), repr(error.__cause__), repr(vars(error))]
+            return "\n".join(said)
 
     said = run(work())
     assert "[redacted]" in said
     assert leaks({"errors": said}) == []
 
 
-def test_a_file_with_secrets_is_checked_without_telling_them(tmp_path: object) -> None:
-    async def work() -> str:
-        async with serving("") as served:
-            served.path.write_text(configured("http://far.example") + "[helth]\n")
-            findings = check(served.path, {})
-            assert findings
-            return render(findings) + str([finding.to_dict() for finding in findings])
-
-    assert leaks({"check": run(work())}) == []
+def test_a_file_with_secrets_is_checked_without_telling_them(tmp_path: Path) -> None:
+    path = tmp_path / "understudy.toml"
+    path.write_text(configured("http://far.example") + "[helth]\n", encoding="utf-8")
+    findings = check(path, {})
+    assert findings
+    told = render(findings) + str([finding.to_dict() for finding in findings])
+    assert leaks({"check": told}) == []
 
 
 def test_an_error_event_after_content_is_passed_on_and_not_into_our_own_output() -> None:
     """Relayed bytes are the upstream's own; our logs, metrics and interface are ours."""
 
     async def work() -> dict[str, str]:
-        async with Upstream(lambda asked: quoting("late", 200, asked)) as up:
-            async with serving(configured(up.url)) as served:
-                line = await Line.to(served.address)
-                headers = {"authorization": f"Bearer {CLIENT}"}
-                body = {**HELLO, "model": "solo", "stream": True}
-                await line.ask("POST", "/v1/chat/completions", body, headers)
-                line.close()
-                admin = {"authorization": f"Bearer {ADMIN}"}
-                told = await served.ask("GET", "/understudy/api/attempts", None, admin)
-                assert "broken" in str(served.lines)
-                return {"logs": str(served.lines), "attempts": told.body.decode()}
+        async with (
+            Upstream(lambda asked: quoting("late", 200, asked)) as up,
+            serving(configured(up.url)) as served,
+        ):
+            line = await Line.to(served.address)
+            headers = {"authorization": f"Bearer {CLIENT}"}
+            body = {**HELLO, "model": "solo", "stream": True}
+            await line.ask("POST", "/v1/chat/completions", body, headers)
+            line.close()
+            admin = {"authorization": f"Bearer {ADMIN}"}
+            told = await served.ask("GET", "/understudy/api/attempts", None, admin)
+            assert "broken" in str(served.lines)
+            return {"logs": str(served.lines), "attempts": told.body.decode()}
 
     assert leaks(run(work())) == []
 

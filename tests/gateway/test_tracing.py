@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from importlib.util import find_spec
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,6 +14,7 @@ from tests.gateway.desk import (
     aliases,
     always,
     answer,
+    fronted,
     provider,
     says,
     serving,
@@ -28,7 +30,7 @@ memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_expo
 names = pytest.importorskip("opentelemetry.semconv._incubating.attributes.gen_ai_attributes")
 
 TRACE, CALLER = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
-Span = sdk.ReadableSpan
+Span = SimpleNamespace  # what is read of a span; the SDK may be missing
 
 
 class Told:
@@ -42,19 +44,20 @@ class Told:
     def watch(self, runtime: Runtime) -> None:
         gateway = runtime.gateway
         tracer = self._provider.get_tracer("understudy")
-        gateway.readers += (Tracing(tracer, lambda: gateway.house, gateway.wall),)
+        self.tracing = Tracing(tracer, lambda: gateway.house, gateway.wall)
+        gateway.readers += (self.tracing,)
         gateway.traced = True
 
     @property
-    def spans(self) -> tuple[Span, list[Span]]:  # type: ignore[valid-type]
+    def spans(self) -> tuple[Span, list[Span]]:
         """The request's, and the attempts' in order."""
         *attempts, request = self._kept.get_finished_spans()
         return request, attempts
 
 
 @pytest.fixture
-def told() -> Iterator[Told]:
-    yield Told()
+def told() -> Told:
+    return Told()
 
 
 def test_a_request_is_a_span_and_each_attempt_one_below_it(told: Told) -> None:
@@ -114,11 +117,10 @@ def test_a_request_is_a_span_and_each_attempt_one_below_it(told: Told) -> None:
 
 def test_every_genai_attribute_is_one_of_the_conventions(told: Told) -> None:
     async def work() -> None:
-        async with Upstream(always(HELLO_STREAM)) as up:
-            async with serving(provider("p", up.url) + aliases(chat="p/m")) as served:
-                told.watch(served.runtime)
-                body = {**HELLO, "model": "chat", "stream": True}
-                await served.ask("POST", "/v1/chat/completions", body)
+        async with fronted(always(HELLO_STREAM)) as (served, _):
+            told.watch(served.runtime)
+            body = {**HELLO, "model": "chat", "stream": True}
+            await served.ask("POST", "/v1/chat/completions", body)
 
     run(work())
     request, [attempt] = told.spans
@@ -145,10 +147,9 @@ def test_the_operation_is_named_and_no_word_of_the_conversation(
     told: Told, path: str, body: object, operation: str
 ) -> None:
     async def work() -> None:
-        async with Upstream(always(answer("planted words"))) as up:
-            async with serving(provider("p", up.url) + aliases(chat="p/m")) as served:
-                told.watch(served.runtime)
-                await served.ask("POST", path, body)
+        async with fronted(always(answer("planted words"))) as (served, _):
+            told.watch(served.runtime)
+            await served.ask("POST", path, body)
 
     run(work())
     request, attempts = told.spans
@@ -188,15 +189,15 @@ def test_a_skipped_target_is_an_event_not_a_span(told: Told) -> None:
 
 def test_requests_with_the_same_id_do_not_share_attempts(told: Told) -> None:
     async def work() -> None:
-        async with Upstream(always()) as up:
-            async with serving(provider("p", up.url) + aliases(chat="p/m")) as served:
-                told.watch(served.runtime)
-                for _ in range(2):
-                    await served.chat(x_request_id="same")
+        async with fronted(always()) as (served, _):
+            told.watch(served.runtime)
+            for _ in range(2):
+                await served.chat(x_request_id="same")
 
     run(work())
     kinds = [span.kind.name for span in told._kept.get_finished_spans()]
     assert kinds == ["CLIENT", "SERVER", "CLIENT", "SERVER"]
+    assert told.tracing._ends == {}  # nothing is kept of what has ended
 
 
 def test_tracing_that_cannot_be_had_is_a_problem_of_the_configuration() -> None:
@@ -205,9 +206,6 @@ def test_tracing_that_cannot_be_had_is_a_problem_of_the_configuration() -> None:
             async with serving("[gateway]\ntracing = true\n"):
                 pass
 
-    try:
-        import opentelemetry.exporter.otlp.proto.http  # noqa: F401
-    except ImportError:
-        run(work())
-    else:
+    if find_spec("opentelemetry.exporter"):
         pytest.skip("an exporter is installed")
+    run(work())

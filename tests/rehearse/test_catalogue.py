@@ -152,7 +152,8 @@ def test_the_gateway_does_what_the_catalogue_says(row: Named) -> None:
             (dialect, stream)
             for dialect in DIALECTS
             for stream in (False, True)
-            if dialect in row.dialects and row.steps(stream=stream)
+            if dialect in row.dialects
+            and row.steps(stream=stream)
             and (row.name, dialect, stream) not in WRONG
         ]
         await asyncio.gather(*(scene(dialect, stream) for dialect, stream in wanted))

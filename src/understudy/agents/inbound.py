@@ -6,12 +6,15 @@ Knows no agents: what a request means is the business of the function it is give
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 
 import httptools
+
+LINGER = 2.0  # seconds we listen on to a client that we refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,10 @@ class Connection(asyncio.Protocol):
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._closing = False
-        self._lines = 0  # of headers, ever
+        self._taken = asyncio.Event()  # the client takes what we write
+        self._taken.set()
+        self._begun = 0  # requests, ever
+        self._between = True  # no request has begun since the last was complete
         self._reset()
 
     # -- the event loop's side ----------------------------------------------------------------
@@ -80,7 +86,7 @@ class Connection(asyncio.Protocol):
         if len(self._others) > self._bounds.connections:
             self._refused(_Refused(503, "too many connections"))
             return
-        self._wait()
+        self._wait(self._late)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._others.discard(self)
@@ -93,35 +99,45 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._closing:
             return
-        lines = self._lines
+        known = self._begun + self._between
         try:
             self._parser.feed_data(data)
+            if self._in_head and self._begun == known:
+                # A header without an end reaches no callback, so bytes are counted as well; not
+                # those of a request that began somewhere within them.
+                self._raw += len(data)
+                self._check(self._raw)
+        except _Refused as refusal:
+            self._refused(refusal)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             # What our own callbacks raise comes wrapped.
             ours = error.__context__
             bad = _Refused(400, "not an HTTP/1.1 request")
             self._refused(ours if isinstance(ours, _Refused) else bad)
-            return
-        if self._in_head and lines == self._lines:
-            # A header without an end never reaches a callback, so it is counted here.
-            try:
-                self._check(len(data))
-            except _Refused as refusal:
-                self._refused(refusal)
+
+    def pause_writing(self) -> None:
+        self._taken.clear()
+        self._unwait()
+        self._wait(self.abort)
+
+    def resume_writing(self) -> None:
+        self._taken.set()
+        self._unwait()
 
     # -- the parser's side --------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
         self._reset()
+        self._begun += 1
+        self._between = False
 
     def on_url(self, url: bytes) -> None:
-        self._lines += 1
-        self._check(len(url))
         self._url += url
+        self._check(len(self._url))
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._lines += 1
-        self._check(len(name) + len(value))
+        self._head += len(name) + len(value)
+        self._check(self._head)
         self._headers[name.lower()] = value
 
     def on_headers_complete(self) -> None:
@@ -139,7 +155,7 @@ class Connection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         self._unwait()
-        self._head_bytes = 0
+        self._between = True
         self._queue.append(
             Incoming(
                 self._parser.get_method().decode("latin-1"),
@@ -150,8 +166,10 @@ class Connection(asyncio.Protocol):
             )
         )
         if self._task is None:
-            self._transport.pause_reading()
+            # We go on reading: a client that leaves is noticed while it is being served.
             self._task = asyncio.get_running_loop().create_task(self._answer())
+        elif self._transport.is_reading():
+            self._transport.pause_reading()
 
     # -- ours ---------------------------------------------------------------------------------
 
@@ -171,16 +189,17 @@ class Connection(asyncio.Protocol):
             reply = await self._serve(incoming)
             keep = incoming.keep_alive and not self._closing
             self._write(reply, keep)
+            await self._taken.wait()
             if not keep:
                 self._transport.close()
                 return
         self._task = None
-        self._transport.resume_reading()
-        self._wait()
+        if not self._transport.is_reading():
+            self._transport.resume_reading()
+        self._wait(self._late)
 
     def _check(self, size: int) -> None:
-        self._head_bytes += size
-        if self._head_bytes > self._bounds.head:
+        if size > self._bounds.head:
             raise _Refused(431, f"the headers have more than {self._bounds.head} bytes")
 
     def _refused(self, refusal: _Refused) -> None:
@@ -190,7 +209,9 @@ class Connection(asyncio.Protocol):
         if self._task is not None:
             self._task.cancel()
         self._write(self._refuse(refusal.status, refusal.why), keep=False)
-        self._transport.close()
+        # Whoever still sends would lose our answer to a reset if we closed at once.
+        self._transport.write_eof()
+        self._wait(self.abort, LINGER)
 
     def _write(self, reply: Reply, keep: bool) -> None:
         phrase = HTTPStatus(reply.status).phrase
@@ -202,9 +223,9 @@ class Connection(asyncio.Protocol):
         )
         self._transport.write(head.encode("latin-1") + reply.body)
 
-    def _wait(self) -> None:
+    def _wait(self, then: Callable[[], None], seconds: float = math.inf) -> None:
         loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(self._bounds.patience, self._late)
+        self._timer = loop.call_later(min(seconds, self._bounds.patience), then)
 
     def _unwait(self) -> None:
         if self._timer is not None:
@@ -212,7 +233,7 @@ class Connection(asyncio.Protocol):
             self._timer = None
 
     def _late(self) -> None:
-        if self._head_bytes:
+        if not self._between:
             self._refused(_Refused(408, "the request took too long to arrive"))
         else:
             self._transport.close()
@@ -222,4 +243,4 @@ class Connection(asyncio.Protocol):
         self._headers: dict[bytes, bytes] = {}
         self._body = bytearray()
         self._in_head = True
-        self._head_bytes = 0
+        self._raw = self._head = 0  # bytes of it, as they came and as they were understood

@@ -23,7 +23,8 @@ from understudy.providers.catalogue import on_loopback
 from understudy.providers.dial import dial
 from understudy.providers.http import HttpProvider
 from understudy.providers.pool import tls
-from understudy.providers.transport import Origin
+from understudy.providers.route import choose
+from understudy.providers.transport import PORTS, Origin
 from understudy.providers.trouble import trouble
 
 ERROR, WARNING = "error", "warning"
@@ -62,7 +63,7 @@ def check(path: Path | str, env: Mapping[str, str], probe: bool = False) -> list
     scene = Scene(config, house)
     warnings = [Finding(WARNING, *found) for lint in LINTS for found in lint(scene)]
     if probe:
-        errors += asyncio.run(_probed(scene))
+        errors += asyncio.run(_probed(scene, env))
     return [*dict.fromkeys(errors), *dict.fromkeys(warnings)]
 
 
@@ -258,10 +259,10 @@ LINTS: tuple[Callable[[Scene], Found], ...] = (
 # -- probing ----------------------------------------------------------------------------------
 
 
-async def _probed(scene: Scene) -> list[Finding]:
+async def _probed(scene: Scene, env: Mapping[str, str]) -> list[Finding]:
     """A connection, with TLS where it is due, to every provider; all at once."""
     used = [(name, p) for name, p in scene.used.items() if p.base_url]
-    said = await asyncio.gather(*(_reached(provider) for _, provider in used))
+    said = await asyncio.gather(*(_reached(provider, env) for _, provider in used))
     return [
         Finding(ERROR, f"providers.{name}", why)
         for (name, _), why in zip(used, said, strict=True)
@@ -269,9 +270,13 @@ async def _probed(scene: Scene) -> list[Finding]:
     ]
 
 
-async def _reached(provider: HttpProvider) -> str:
-    """Why it cannot be reached, "" if it can."""
+async def _reached(provider: HttpProvider, env: Mapping[str, str]) -> str:
+    """Why it cannot be reached, "" if it can. Behind a proxy only the proxy can be tried."""
     origin = Origin.from_url(provider.base_url)
+    if (proxy := choose(env, origin)) is not None:
+        parts = urlsplit(proxy)  # with a password, perhaps, which an origin refuses
+        port = parts.port or PORTS[parts.scheme]
+        origin = Origin(parts.scheme, parts.hostname or "", port)
     context = tls() if origin.scheme == "https" else None
     seconds = provider.settings.limits.connect
     try:

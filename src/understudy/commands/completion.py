@@ -118,13 +118,20 @@ def _zsh(top: Command) -> str:
 
 {functions}
 
-compdef _understudy understudy
+# Loaded from $fpath this file is the function itself; read by `source` it only registers it.
+if [ "$funcstack[1]" = "_understudy" ]; then
+    _understudy "$@"
+else
+    compdef _understudy understudy
+fi
 """
 
 
 def _zsh_function(path: tuple[str, ...], command: Command) -> str:
     name = "_".join(("_understudy", *path))
-    specs = [_zsh_spec(option, n) for n, option in enumerate(command.options)]
+    places = [option for option in command.options if not option.names]
+    specs = [_zsh_spec(option) for option in command.options if option.names]
+    specs += [_zsh_place(option, n) for n, option in enumerate(places, 1)]
     if not command.commands:
         lines = " \\\n        ".join(specs)
         return f"{name}() {{\n    _arguments -s \\\n        {lines}\n}}"
@@ -148,16 +155,20 @@ def _zsh_function(path: tuple[str, ...], command: Command) -> str:
 }}"""
 
 
-def _zsh_spec(option: Option, place: int) -> str:
-    action = (
-        "_files" if option.file else f"({' '.join(option.choices)})" if option.choices else " "
-    )
+def _zsh_spec(option: Option) -> str:
     means = _bare(option.means)
-    if not option.names:
-        return _quoted(f"*:{means}:{action}")
-    value = f":value:{action}" if option.takes else ""
-    specs = [_quoted(f"{name}[{means}]{value}") for name in option.names]
-    return " ".join(specs)
+    value = f":value:{_zsh_values(option)}" if option.takes else ""
+    return " ".join(_quoted(f"{name}[{means}]{value}") for name in option.names)
+
+
+def _zsh_place(option: Option, place: int) -> str:
+    return _quoted(f"{place}:{_bare(option.means)}:{_zsh_values(option)}")
+
+
+def _zsh_values(option: Option) -> str:
+    if option.choices:
+        return f"({' '.join(option.choices)})"
+    return "_files" if option.file else " "
 
 
 def _bare(text: str) -> str:

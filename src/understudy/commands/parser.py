@@ -155,6 +155,45 @@ def _demo(verb: argparse.ArgumentParser) -> None:
     _json(verb)
 
 
+def _simulate(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("file", metavar="FILE", help="a scenario")
+    verb.add_argument("--compare", action="append", default=[], metavar="FILE",
+                      help="another scenario beside it; repeatable")  # fmt: skip
+    verb.add_argument("--sweep", action="append", default=[], metavar="KEY=A,B",
+                      help="values to try, e.g. health.threshold=1,2; repeatable")  # fmt: skip
+    verb.add_argument("--seed", type=int, metavar="N", help="another history than the scenario's")
+    verb.add_argument("--html", metavar="FILE", help="write a page with charts as well")
+    _json(verb)
+
+
+def _fake(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("file", nargs="?", metavar="FILE", help="a script; - reads it from stdin")
+    verb.add_argument("--script", metavar="TEXT", help="a script, e.g. 'p/a: 503*2 429(7) ...'")
+    verb.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    verb.add_argument("--port", type=int, default=8099, help="port to listen on (default: 8099)")
+    verb.add_argument("--list", action="store_true", help="print the catalogue of faults")
+
+
+def _agents(verb: argparse.ArgumentParser) -> None:
+    acts = verb.add_subparsers(dest="act", metavar="ACT", required=True, parser_class=Parser)
+    for name, (sentence, fill) in AGENT_ACTS.items():
+        act = acts.add_parser(name, help=sentence, description=sentence)
+        fill(act)
+
+
+def _agents_serve(act: argparse.ArgumentParser) -> None:
+    act.add_argument("registry", help="module:name of an AgentRegistry")
+    act.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    act.add_argument("--port", type=int, default=8090, help="port to listen on (default: 8090)")
+    act.add_argument("--key", metavar="KEY", help="better: set UNDERSTUDY_KEY")
+
+
+def _agents_route(act: argparse.ArgumentParser) -> None:
+    act.add_argument("file", metavar="FILE", help="an envelope as JSON")
+    act.add_argument("--registry", required=True, help="module:name of an AgentRegistry")
+    _json(act)
+
+
 def _completion(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("shell", choices=SHELLS, help="whose script to print")
 
@@ -185,6 +224,13 @@ VERBS: dict[str, tuple[str, Verb]] = {
     "check": ("find mistakes in a configuration file", _check),
     "serve": ("run the gateway", _serve),
     "models": ("what is known of models: windows, prices, what they take", _models),
+    "agents": ("fall back over agents: serve a registry, route an envelope", _agents),
+    "simulate": ("rehearse an outage on a simulated clock, and compare settings", _simulate),
+    "fake": ("run a provider that misbehaves by script", _fake),
     "demo": ("watch a chain fail over, no keys needed", _demo),
     "completion": ("print a completion script for a shell", _completion),
+}
+AGENT_ACTS: dict[str, tuple[str, Verb]] = {
+    "serve": ("let others route over HTTP", _agents_serve),
+    "route": ("route one envelope, and tell who was tried", _agents_route),
 }

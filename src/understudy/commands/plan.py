@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from understudy.commands.remote import Desk, Told
 from understudy.commands.screen import Screen, Table
+from understudy.commands.story import span
 from understudy.core.errors import InvalidRequest
 from understudy.core.plan import Line, Plan
 from understudy.dialects.json_access import Node
@@ -57,7 +58,7 @@ def show(plan: Plan, screen: Screen, as_json: bool) -> None:
 
 
 def _row(number: int, line: Line) -> tuple[str, ...]:
-    share = "" if line.seconds is None else f"{line.seconds:.3g} s"
+    share = "" if line.seconds is None else span(line.seconds)
     window = "" if line.window is None else f"{line.window:,}"
     return (f"{number}.", line.target, line.verdict, line.reason, share, window)
 

@@ -61,6 +61,17 @@ class Screen:
         self.err.write(f"{clean(text)}\n")
         self.err.flush()
 
+    @property
+    def watched(self) -> bool:
+        """Does somebody look at the notes?"""
+        return self.err.isatty()
+
+    def progress(self, text: str) -> None:
+        """A line that writes over itself; nothing where nobody looks."""
+        if self.watched:
+            self.err.write(text)
+            self.err.flush()
+
     def table(self, table: Table, *, beside: bool = False) -> None:
         """A table, as data or (beside it) as a note."""
         stream = self.err if beside else self.out

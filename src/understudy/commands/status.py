@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
+from understudy.commands.parser import Unreachable
 from understudy.commands.remote import Desk, Told
 from understudy.commands.screen import Screen, Table
 
@@ -106,17 +107,35 @@ def status(desk: Desk, screen: Screen, *, as_json: bool, every: float | None = N
 async def _watched(desk: Desk, screen: Screen, as_json: bool, every: float | None) -> None:
     before = None
     while True:
-        now = await look(desk)
-        if as_json:
-            screen.json(now.to_dict(before))
+        try:
+            now = await look(desk)
+        except Unreachable as error:
+            if before is None or every is None:
+                raise
+            _lost(error, screen, as_json)  # it may come back: whoever watches wants to see that
         else:
-            if every is not None:
+            if every is not None and not as_json:
                 screen.clear()
-            show(now, before, screen)
+            _told(now, before, screen, as_json)
+            before = now
         if every is None:
             return
-        before = now
         await asyncio.sleep(every)
+
+
+def _told(now: Look, before: Look | None, screen: Screen, as_json: bool) -> None:
+    if as_json:
+        screen.json(now.to_dict(before))
+    else:
+        show(now, before, screen)
+
+
+def _lost(error: Unreachable, screen: Screen, as_json: bool) -> None:
+    if as_json:
+        screen.json({"error": str(error)})
+    else:
+        screen.clear()
+        screen.data(f"error: {error}")
 
 
 def show(now: Look, before: Look | None, screen: Screen) -> None:

@@ -19,8 +19,10 @@ def table(attempts: Iterable[Attempt]) -> Table:
 
 
 def span(seconds: float) -> str:
-    """Short times in milliseconds: `0.57 ms`, `1.2 s`."""
-    return f"{seconds * 1000:.3g} ms" if 0 < seconds < 0.1 else f"{seconds:.3g} s"
+    """Short times in milliseconds, long ones without an exponent: `0.57 ms`, `1.2 s`, `1800 s`."""
+    if 0 < seconds < 0.1:
+        return f"{seconds * 1000:.3g} ms"
+    return f"{seconds:.3g} s" if seconds < 1000 else f"{seconds:.0f} s"
 
 
 def why(attempt: Attempt) -> str:
@@ -29,7 +31,7 @@ def why(attempt: Attempt) -> str:
     bench = ""
     if attempt.benched:
         endless = math.isinf(attempt.benched)
-        bench = ", benched until cleared" if endless else f", benched for {attempt.benched:.3g} s"
+        bench = ", benched until cleared" if endless else f", benched for {span(attempt.benched)}"
     return f"{status}{attempt.reason}{bench}".removeprefix(", ")
 
 

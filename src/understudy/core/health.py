@@ -13,9 +13,11 @@ from dataclasses import dataclass, fields
 from threading import Lock
 
 from understudy.core.faults import Fault
+from understudy.core.words import in_seconds
 
 Clock = Callable[[], float]  # seconds, monotonic
 PROBE_LAPSE = 150.0  # seconds after which a probe that never reported stops holding others back
+PROBING = "benched, one probe is under way"
 SWEEP_FLOOR = 1024  # marks; below this nobody is ever forgotten
 
 
@@ -61,15 +63,17 @@ class Bench:
 
     def sentence(self, now: float) -> str:
         """Why this is benched, in the words used by errors, logs, CLI and dashboard."""
+        label = self.key.partition("#")[2]
+        who = f"credential {label} " if self.scope == "credential" and label else ""
         blame = f" for {self.fault}" if self.fault else ""
         by = {"operator": " by an operator", "remote": " by another process"}.get(self.source, "")
         if self.until == math.inf:
             time = "until cleared"
         elif self.left(now):
-            time = f"{self.left(now):.3g} s left of {self.until - self.since:.3g} s"
+            time = f"{in_seconds(self.left(now))} left of {in_seconds(self.until - self.since)}"
         else:
             time = "over, not yet proven well"
-        return f"benched{by}{blame}, {time}" + (f": {self.why}" if self.why else "")
+        return f"{who}benched{by}{blame}, {time}" + (f": {self.why}" if self.why else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,5 +297,5 @@ def _state(mark: _Mark, now: float) -> State:
         times = "once" if mark.failures == 1 else f"{mark.failures} times in a row"
         return State(mark.failures, mark.rounds, None, f"failed {times}, not benched")
     probing = mark.bench.until <= now < mark.closed_until
-    reason = "one probe is under way" if probing else mark.bench.sentence(now)
+    reason = PROBING if probing else mark.bench.sentence(now)
     return State(mark.failures, mark.rounds, mark.bench, reason, probing)

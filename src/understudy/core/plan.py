@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from understudy.core.stage import Candidate, Obstacle, Stage, obstacle, usable
+from understudy.core.words import in_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,7 @@ def _line(
 
 
 def _row(n: int, line: Line, width: int) -> str:
-    share = f", {line.seconds:.3g} s" if line.seconds is not None else ""
+    share = f", {in_seconds(line.seconds)}" if line.seconds is not None else ""
     return f"{n}. {line.target:<{width}}  {line.verdict:<4}  {line.reason}{share}"
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from understudy.core.budget import RetryBudget
 from understudy.core.faults import Fault, Verdict
-from understudy.core.health import Bench, Clock, HealthTracker
+from understudy.core.health import PROBING, Bench, Clock, HealthTracker
 from understudy.core.policy import Policy, Then
 from understudy.core.target import Target
 
@@ -94,7 +94,7 @@ def obstacle(candidate: Candidate, stage: Stage, floor: int | None = None) -> Ob
 
 def benched(bench: Bench, now: float) -> Obstacle:
     if bench.until <= now:
-        return Obstacle("benched, one probe is under way", bench.fault, PROBE_POLL)
+        return Obstacle(PROBING, bench.fault, PROBE_POLL)
     return Obstacle(bench.sentence(now), bench.fault, bench.left(now))
 
 

@@ -22,6 +22,7 @@ from typing import Final, NamedTuple, TypeVar
 from understudy.core.blame import Call, blame
 from understudy.core.errors import ChainExhausted, OutOfTime, ProviderError, text_of
 from understudy.core.faults import Fault, Verdict
+from understudy.core.health import PROBING
 from understudy.core.policy import Mark, Retry, Rule, Scope, Then
 from understudy.core.stage import Account, Candidate, Obstacle, Stage, benched, obstacle, usable
 from understudy.core.target import Attempt, Observer, Target
@@ -78,7 +79,7 @@ def walk(
             n += 1
             started = stage.clock()
             if started >= deadline:
-                trip.skip(candidate, Obstacle("not tried, the request's own time was up"))
+                trip.too_late(candidate, started)
                 break
             attempt = _Attempt(trip, place, Call(candidate, accounts[0], started), n)
             if (yield from attempt.make()):
@@ -157,7 +158,7 @@ class _Trip:
         hurdle = obstacle(candidate, self.stage, self.floor)
         if hurdle is None and health is not None and not health.admit(candidate.key):
             bench = health.standing(candidate.key)  # somebody was faster
-            return Obstacle("benched") if bench is None else benched(bench, self.stage.clock())
+            return Obstacle(PROBING) if bench is None else benched(bench, self.stage.clock())
         return hurdle
 
     def skip(self, candidate: Candidate, hurdle: Obstacle) -> None:
@@ -167,6 +168,15 @@ class _Trip:
             ProviderError(hurdle.fault or Fault.UNKNOWN, candidate.key, message=reason),
         )
         self.record(Attempt(candidate.key, "skipped", hurdle.fault, reason=reason))
+
+    def too_late(self, candidate: Candidate, now: float) -> None:
+        """Admitted, but the request's own time is up: somebody else may probe it."""
+        self.release(candidate, now)
+        self.skip(candidate, Obstacle("not tried, the request's own time was up"))
+
+    def release(self, candidate: Candidate, started: float) -> None:
+        if self.stage.health is not None:
+            self.stage.health.release(candidate.key, started)
 
     def share(self, place: int, now: float) -> float:
         """Seconds this candidate may take: an equal part of what is left while others remain."""
@@ -245,7 +255,7 @@ class _Attempt:
         trip.errors[self.call.candidate.key] = self._failure(verdict)
         trip.record(self._line("failed", verdict, then, seconds))
         if then not in {"retry", "rotate"}:
-            self._release()
+            self.trip.release(self.call.candidate, self.call.started)
         if then == "stop":
             raise self._last_word()
         return then
@@ -288,11 +298,6 @@ class _Attempt:
             return False
         return stage.budget is None or stage.budget.withdraw()
 
-    def _release(self) -> None:
-        health = self.trip.stage.health
-        if health is not None:
-            health.release(self.call.candidate.key, self.call.started)
-
     def _failure(self, verdict: Verdict) -> ProviderError:
         """The error told of this target, wrapped once; the original is its cause."""
         error, key = self.error, self.call.candidate.key
@@ -313,7 +318,7 @@ class _Attempt:
 
     def _abandoned(self) -> None:
         """The caller left: marks nobody, frees a probe's place."""
-        self._release()
+        self.trip.release(self.call.candidate, self.call.started)
         self.trip.record(self._line("cancelled", Verdict(Fault.CLIENT_DISCONNECT), "stop"))
 
     def _line(

@@ -183,7 +183,7 @@ class AnthropicReader(FramedReader):
 def _decoded(data: bytes) -> _Wire:
     try:
         return _DECODER.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     if data.strip() == b"[DONE]":
         return _Wire("ping")  # another dialect's terminator, added by some proxies

@@ -6,6 +6,7 @@ browser on it: a request that came by a proxy or from another origin is refused.
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections import deque
 from collections.abc import Callable
@@ -83,18 +84,20 @@ class Board:
             ("POST", "unbench"): self._unbench,
         }
         found = {
-            (method, f"/understudy/api/{name}"): self._route(answer)
+            (method, f"/understudy/api/{name}"): self._route(answer, slow=name == "plan")
             for (method, name), answer in answers.items()
         }
         return {**found, ("GET", "/understudy"): _page, ("GET", "/understudy/"): _page}
 
-    def _route(self, answer: Answer) -> Route:
+    def _route(self, answer: Answer, *, slow: bool) -> Route:
         async def route(request: Request, reply: Reply) -> None:
             if why := barred(request, self._house):
                 head = JSON + b"www-authenticate: Bearer\r\n"
                 return reply.send(401, head, _json({"error": {"message": why}}))
             try:
-                reply.send(200, JSON, _json(answer(request)))
+                # In a thread: a plan may look up windows, and loading those takes a while.
+                told = await asyncio.to_thread(answer, request) if slow else answer(request)
+                reply.send(200, JSON, _json(told))
             except Wrong as wrong:
                 error = {"message": str(wrong), "field": wrong.name}
                 reply.send(400, JSON, _json({"error": error}))

@@ -320,7 +320,7 @@ def lost(request: Request, routes: dict[tuple[str, str], Route]) -> Refusal:
         allowed = ", ".join(sorted(methods))
         why = f"{path} takes {allowed}, not {request.method[:20]}"
         return Refusal(405, why, "invalid_request", {"allow": allowed})
-    known = ", ".join(sorted({path for _, path in routes} | {*listing.PLACES}))
+    known = ", ".join(sorted({path for _, path in routes if "." not in path} | {*listing.PLACES}))
     why = f"nothing at {request.method[:20]} {path}; surfaces: {', '.join(SURFACES)}; also {known}"
     return Refusal(404, why, "not_found")
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from ipaddress import ip_address
 
-from understudy.core.errors import SpecError
+from understudy.core.errors import SpecError, UnderstudyError
 from understudy.core.health import Clock, Cooldown
 from understudy.core.policy import POLICIES, Policy
 from understudy.gateway.config import Config, InvalidConfig, Problem
@@ -47,8 +47,8 @@ def furnish(
     cooldown = Cooldown(**config.health)  # type: ignore[arg-type]
     registry = Registry(env=env, policy=policy, cooldown=cooldown, clock=clock)
     recipes, problems = _recipes(config, env)
-    _register(registry, recipes, old)
-    for name in config.providers.keys() - recipes.keys():
+    problems += _register(registry, recipes, old)
+    for name in config.providers.keys() - registry.providers.keys():
         registry.register_provider(name, Fake(name))  # so that aliases are not blamed as well
     problems += _aliases(registry, config.aliases)
     keys = gateway["keys"]
@@ -162,15 +162,24 @@ def _sendable(recipe: Recipe) -> None:
         render_head("POST", origin, "/", headers)
 
 
-def _register(registry: Registry, recipes: Mapping[str, Recipe], old: House | None) -> None:
+def _register(
+    registry: Registry, recipes: Mapping[str, Recipe], old: House | None
+) -> list[Problem]:
     kept = {} if old is None else old.registry.providers
     before = {} if old is None else old.recipes
+    problems = []
     for name, provider in kept.items():
         if name not in before and name not in recipes:  # from the environment, which stays
             registry.register_provider(name, provider)
     for name, recipe in recipes.items():
-        same = name in kept and before.get(name) == recipe
-        registry.register_provider(name, kept[name] if same else recipe.made(name))
+        if name in kept and before.get(name) == recipe:
+            registry.register_provider(name, kept[name])
+            continue
+        try:
+            registry.register_provider(name, recipe.made(name, registry.env))
+        except (UnderstudyError, ValueError) as error:  # a proxy that cannot be used
+            problems.append(Problem(f"providers.{name}", str(error)))
+    return problems
 
 
 def _settings(table: Table, vendor: Vendor | None) -> Settings:

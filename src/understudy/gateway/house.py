@@ -11,7 +11,7 @@ from understudy.core.policy import POLICIES, Policy
 from understudy.driver import Cast
 from understudy.gateway.http import ServerLimits
 from understudy.gateway.limits import UNLIMITED, Allowance, Gate
-from understudy.providers.http import HttpProvider, Settings
+from understudy.providers.http import HttpProvider, Settings, transport_to
 from understudy.registry import Registry
 
 BENT_MOST = 1024  # chains under another policy that are kept; clients may name them without end
@@ -46,13 +46,14 @@ class Recipe:
     keys: tuple[str, ...] = field(repr=False)
     settings: Settings = field(repr=False)  # its headers may hold a key
 
-    def made(self, name: str) -> HttpProvider:
+    def made(self, name: str, env: Mapping[str, str]) -> HttpProvider:
+        """The provider, behind the proxy that the environment names, if it names one."""
         return HttpProvider(
             name,
             dialect=self.dialect,
             base_url=self.base_url,
             api_keys=self.keys,
-            settings=self.settings,
+            settings=replace(self.settings, transport=transport_to(self.base_url, env)),
         )
 
 

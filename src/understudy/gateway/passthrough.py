@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from understudy.core.errors import ProviderError
+from understudy.core.errors import InvalidRequest, ProviderError
 from understudy.core.faults import Fault
 from understudy.core.target import Attempt
 from understudy.core.walk import Step, Try, Wait, walk
@@ -52,6 +52,7 @@ class _Embedded(msgspec.Struct):
 
 
 _EMBEDDED = msgspec.json.Decoder(_Embedded)
+_SHALLOW = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def _embedded(body: bytes) -> Usage | None:
@@ -59,7 +60,7 @@ def _embedded(body: bytes) -> Usage | None:
     try:
         seen = _EMBEDDED.decode(body)
         count, tokens = len(seen.data), seen.usage.prompt_tokens
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         read = embeddings.read_response(body)
         count, tokens = read.count, read.input_tokens or 0
     if not count:
@@ -72,6 +73,13 @@ def _counted(body: bytes) -> Usage | None:
     """A count is no consumption: it is looked at, not added up."""
     Anthropic().read_token_count(body)
     return None
+
+
+def _shallow(body: bytes) -> dict[str, msgspec.Raw]:
+    try:
+        return _SHALLOW.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidRequest(f"the body is not JSON: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +115,14 @@ class Passage:
         self.story: list[Attempt] = []
         self.usage: Usage | None = None
         self._errand = errand
+        self._fields: dict[str, msgspec.Raw] = {}
         self._observe = observe
         self._steps = walk(cast.chain, cast.stage, deadline=deadline, observe=self._note)
 
     async def plain(self) -> bytes:
         """The whole answer, as it came."""
+        # Before the walk: a body that cannot be read must not be held against a target.
+        self._fields = _shallow(self.ask.body)
         body = await drive(self._steps, self._act)
         assert isinstance(body, bytes)
         return body
@@ -123,7 +134,8 @@ class Passage:
             return None
         assert isinstance(step, Try)
         provider = self._able(self.cast.providers[step.target.provider])
-        body = embeddings.write_request(self.ask.body, step.target.model)
+        model = msgspec.Raw(msgspec.json.encode(step.target.model))
+        body = msgspec.json.encode({**self._fields, "model": model})
         with guard(clock, step, provider.patience.response, "pre_first_byte"):
             answer = await provider.relay(step.target.model, body, step.credential)
         try:

@@ -8,7 +8,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from understudy.core.errors import UnderstudyError
@@ -18,8 +18,10 @@ from understudy.gateway.app import Gateway, Route
 from understudy.gateway.build import demo_house, exposed, house_of, house_of_env
 from understudy.gateway.carry import carry_over
 from understudy.gateway.config import InvalidConfig, Problem, read_config
+from understudy.gateway.feed import Feed
 from understudy.gateway.house import House
 from understudy.gateway.http import Reply, Request
+from understudy.gateway.pages import packaged, pages
 from understudy.gateway.server import Server
 from understudy.observe.lines import Gathered, LogLines
 from understudy.observe.metrics import TEXT, Metrics
@@ -86,6 +88,7 @@ class Runtime:
             lambda provider: gateway.house.vendor(provider),
         )
         self.board = Board(gateway)
+        self.feed = Feed(gateway)
         self.stopping = asyncio.Event()
         self.server = Server(
             gateway, gateway.refuse, limits=self.opened.house.limits, clock=time.monotonic
@@ -93,8 +96,9 @@ class Runtime:
         self.gathered = Gathered(write, _later)
         access = self.opened.house.rules.access_log
         self.lines = LogLines(self.gathered, gateway.wall, access=access)
-        gateway.readers = (self.lines, self.metrics, self.board, *self._tracing())
+        gateway.readers = (self.lines, self.metrics, self.board, self.feed, *self._tracing())
         gateway.routes |= {("GET", "/metrics"): _told(self.metrics), **self.board.routes()}
+        gateway.routes |= {**self.feed.routes(), **pages(gateway, packaged())}
         self._listen(self.opened.house.registry.health)
         self._seen = self._taken = self._stamp()
         self._closing: set[asyncio.Task[None]] = set()
@@ -125,6 +129,9 @@ class Runtime:
             loop.add_signal_handler(number, closing.cancel)
         with suppress(asyncio.CancelledError):
             await closing
+        if closing.cancelled():
+            self.server.limits = replace(self.server.limits, drain_seconds=0.0)
+            await self.server.close()
         end = loop.time() + LAST_WORDS
         while self.gateway.in_flight and loop.time() < end:  # noqa: ASYNC110 - once, at exit
             await asyncio.sleep(0.001)
@@ -202,6 +209,7 @@ class Runtime:
             if current is health:
                 self.metrics.change(change)
                 self.board.change(change)
+                self.feed.change(change)
             elif change.bench is not None:  # learned by a request that began before a reload
                 current.hold(change.bench)
 

@@ -267,8 +267,10 @@ class Server:
         for connection in [c for c in self._connections if not c.busy]:
             connection.expire()
         end = self._clock() + self.limits.drain_seconds
-        while self._connections and self._clock() < end:  # noqa: ASYNC110 - once, at exit
-            await asyncio.sleep(0.02)
+        pause = 0.0  # idle connections are gone at once; running requests are waited for
+        while self._connections and self._clock() < end:
+            await asyncio.sleep(pause)
+            pause = min(0.02, pause + 0.001)
         for connection in list(self._connections):
             connection.abort()
         if self._ticking is not None:

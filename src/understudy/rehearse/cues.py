@@ -76,16 +76,20 @@ def steps(cue: Cue, *, stream: bool) -> Steps:
             return (Reply(number, b"", headers=headers),)
         case Named():
             return cue.steps(stream=stream) or good(stream=stream)
-        case Timed(verb="hang"):
-            return (HANG,)
-        case Timed(verb="pause"):
-            return (Rest(cue.amount),)
-        case Timed(verb="cut"):
-            return (Open(), First(int(cue.amount)), CLOSE) if stream else (Reply(missing=9), CLOSE)
-        case Timed():
-            return (Drip(cue.amount, stream),)
+        case Timed(amount=amount):
+            return _timed(int(amount), amount, stream=stream)[cue.verb]
         case Text():
             return good(stream=stream)
+
+
+def _timed(count: int, seconds: float, *, stream: bool) -> dict[str, Steps]:
+    half: Steps = (Open(), First(count), CLOSE) if stream else (Reply(missing=9), CLOSE)
+    return {
+        "hang": (HANG,),
+        "pause": (Rest(seconds),),
+        "cut": half,
+        "drip": (Drip(seconds, stream),),
+    }
 
 
 def good(*, stream: bool) -> Steps:

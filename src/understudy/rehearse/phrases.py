@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables: rows are read across
 """The bytes of each dialect that faults are made of: whole answers, pieces of streams, errors.
 
 Answers come from the dialects' own writers, so every surface has them; what no writer would ever

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables: rows are read across
 """Rows of the catalogue: refusals by status and body, in the words of several vendors."""
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ BAD = Fault.PERMANENT
 PAGE = "<html><head><title>503 Service Temporarily Unavailable</title></head></html>"
 # Both dates of a host whose clock is years off: the difference is what counts.
 DATE = ("date", "Sat, 01 Jan 2022 00:00:00 GMT")
-SLOW_DOWN = '{"error":{"message":"Rate limit reached","type":"requests","code":"rate_limit_exceeded"}}'
+SLOW_DOWN = (
+    '{"error":{"message":"Rate limit reached","type":"requests","code":"rate_limit_exceeded"}}'
+)
 CLAUDE_PACE = '{"type":"error","error":{"type":"rate_limit_error","message":"Too many requests"}}'
 
 # fmt: off

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables: rows are read across
 """Rows of the catalogue: faults of connections, and answers that are none."""
 
 from __future__ import annotations

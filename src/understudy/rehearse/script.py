@@ -68,6 +68,7 @@ TOKEN = re.compile(
     """,
     re.X,
 )
+COMMENT = re.compile(r"#(?=[ ]|$)")
 VERBS = {"hang": False, "pause": True, "cut": True, "drip": True}  # does it take a number
 ESCAPES = {"n": "\n", "t": "\t"}
 MOST = 10_000  # outcomes of one clause
@@ -108,7 +109,7 @@ def _parts(line: str) -> Iterator[tuple[int, int]]:
         elif mark == ";":
             yield start, place
             start = place + 1
-        elif mark == "#" and (place == 0 or line[place - 1] in " \t") and line[place + 1 :][:1] in ("", " "):
+        elif COMMENT.match(line, place) and line[:place][-1:] in ("", " ", "\t"):
             break
         place += 1
     yield start, min(place, len(line))
@@ -153,15 +154,15 @@ class _Reader:
 
     def _cue(self, token: re.Match[str]) -> Cue:
         word, amount = token["word"], token["amount"]
+        if word in CATALOGUE and amount is None:
+            return CATALOGUE[word]
         if word in VERBS:
             if VERBS[word] != (amount is not None):
                 shown = f"{word}(3)" if VERBS[word] else word
                 raise self.wrong(token.start(), f"write {shown!r}")
             return Timed(word, 0.0 if amount is None else self._number(token))
-        if re.fullmatch(r"[1-5]\d\d", word) and (amount is not None or word not in CATALOGUE):
+        if re.fullmatch(r"[1-5]\d\d", word):
             return Status(int(word), None if amount is None else self._number(token))
-        if word in CATALOGUE and amount is None:
-            return CATALOGUE[word]
         if word.isdigit():
             raise self.wrong(token.start(), f"{word} is no HTTP status")
         if amount is not None:

@@ -242,4 +242,3 @@ def _packed(padding: int, body: bytes) -> bytes:
 
 def _plain(status: int, text: str) -> bytes:
     return b"".join(_whole(Reply(status), text.encode()))
-

@@ -1,0 +1,289 @@
+"""What goes on at the gateway, live: a snapshot, then what changes, as server-sent events.
+
+While nobody listens a request costs one append. Everything is formatted for the listener that
+asked for it, a bounded amount a tick: under load requests are counted but not all shown. Who
+does not read is cut off; the page comes back by itself and starts from a new snapshot.
+
+    hello      once: status, lanes, marks, ledger
+    past       some: remembered requests, newest slice first
+    requests   finished since, oldest first
+    health     lanes and marks, when any of them changed; and new lines of the ledger
+    rates      about once a second: counts since the last, in all and by target
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from statistics import median
+
+import msgspec
+
+from understudy.core.health import Change
+from understudy.core.target import Attempt
+from understudy.gateway.admin import _entry, _ledger_line, _state, _told, _When, barred
+from understudy.gateway.app import JSON, Gateway, Route
+from understudy.gateway.http import Reply, Request
+from understudy.gateway.lanes import Lane, Standing, lanes
+from understudy.gateway.record import Opening, Record
+
+TICK = 0.25  # seconds between looks
+BEATS = 4  # ticks between rates
+PAST = 10_000  # requests remembered
+SLICE = 200  # of them formatted at once
+SHOWN = 100  # requests told in one tick at most, the newest
+ENTRIES = 200  # lines of the ledger
+NAMED = 8  # specs beside the aliases that are drawn as lanes
+NAME_MOST = 300  # characters of such a spec
+LISTENERS = 16
+PATIENCE = 10.0  # seconds a listener may take nothing
+HEAD = (
+    b"content-type: text/event-stream\r\ncache-control: no-store\r\n"
+    b"x-accel-buffering: no\r\nx-content-type-options: nosniff\r\n"
+)
+Told = dict[str, object]
+
+
+class Feed:
+    """A reader of records and a listener of health, for whoever watches."""
+
+    def __init__(
+        self, gateway: Gateway, *, tick: float = TICK, patience: float = PATIENCE
+    ) -> None:
+        self.gateway = gateway
+        self._tick = tick
+        self._patience = patience
+        self.listeners = 0
+        self.finished_so_far = 0
+        self.changes_so_far = 0
+        self._records: deque[Record] = deque(maxlen=PAST)
+        self._ledger: deque[tuple[float, Change]] = deque(maxlen=ENTRIES)
+
+    def attempt(self, opening: Opening, attempt: Attempt, number: int) -> None:
+        """Nothing: a record holds its attempts."""
+
+    def finished(self, record: Record) -> None:
+        self._records.append(record)
+        self.finished_so_far += 1
+
+    def change(self, change: Change) -> None:
+        """A listener of the health tracker."""
+        self._ledger.append((self.gateway.wall(), change))
+        self.changes_so_far += 1
+
+    def routes(self) -> dict[tuple[str, str], Route]:
+        return {("GET", "/understudy/api/events"): self._events}
+
+    def records(self, since: int = 0) -> list[Record]:
+        """What finished after the first `since`, oldest first, as far as it is remembered."""
+        fresh = list(islice(reversed(self._records), self.finished_so_far - since))
+        fresh.reverse()
+        return fresh
+
+    def ledger(self, since: int = 0) -> list[tuple[float, Change]]:
+        fresh = list(islice(reversed(self._ledger), self.changes_so_far - since))
+        fresh.reverse()
+        return fresh
+
+    async def _events(self, request: Request, reply: Reply) -> None:
+        if why := barred(request, self.gateway.house):
+            head = JSON + b"www-authenticate: Bearer\r\n"
+            return reply.send(401, head, msgspec.json.encode({"error": {"message": why}}))
+        if self.listeners >= LISTENERS:
+            said = {"error": {"message": f"{LISTENERS} are listening already; try again later"}}
+            return reply.send(503, JSON, msgspec.json.encode(said))
+        self.listeners += 1
+        try:
+            await self._told_to(reply)
+        except TimeoutError:
+            reply.abort()
+        finally:
+            self.listeners -= 1
+
+    async def _told_to(self, reply: Reply) -> None:
+        view = View(self)
+        reply.start(200, HEAD, view.hello())
+        for piece in view.past():
+            async with asyncio.timeout(self._patience):
+                await reply.flowing()
+            reply.write(piece)
+            await asyncio.sleep(0)  # requests come first
+        while not self.gateway.draining:
+            await asyncio.sleep(self._tick)
+            async with asyncio.timeout(self._patience):
+                await reply.flowing()
+            reply.write(view.news())
+        reply.finish()
+
+
+@dataclass(slots=True)
+class Count:
+    """What happened at one target, or in all, since the last rates."""
+
+    ok: int = 0
+    failed: int = 0
+    skipped: int = 0
+    over: int = 0  # went on to another: attempts followed by one, requests answered by one
+    first: list[float] = field(default_factory=list)  # seconds to the first content
+
+    def told(self) -> Told:
+        first = median(self.first) if self.first else None
+        return {
+            "ok": self.ok,
+            "failed": self.failed,
+            "skipped": self.skipped,
+            "over": self.over,
+            "first": first,
+        }
+
+
+class View:
+    """What one listener has been told."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        self._gateway = feed.gateway
+        self._remembered = feed.records()
+        self._finished = feed.finished_so_far
+        self._changes = 0
+        self._named: dict[str, None] = {}  # specs clients used, the latest last
+        self._lanes: tuple[Lane, ...] = ()
+        self._marks: dict[str, object] = {}  # what of the health was told
+        self._beat = 0
+        self._all = Count()
+        self._targets: dict[str, Count] = {}
+        for record in self._remembered[-SLICE:]:
+            self._name(record)
+
+    def hello(self) -> bytes:
+        self._look()
+        house = self._gateway.house
+        return _event(
+            "hello",
+            {
+                **self._health(),
+                "timeout": house.rules.timeout,
+                "policy": house.registry.policy.name,
+                "remembered": len(self._remembered),
+            },
+        )
+
+    def past(self) -> Iterator[bytes]:
+        """What was remembered, the newest slice first; each is formatted when it is sent."""
+        remembered, self._remembered = self._remembered, []
+        for end in range(len(remembered), 0, -SLICE):
+            told = [_told(record) for record in remembered[max(0, end - SLICE) : end]]
+            yield _event("past", {"requests": told})
+
+    def news(self) -> bytes:
+        """Everything since the last time."""
+        fresh = self._feed.records(self._finished)
+        self._finished = self._feed.finished_so_far
+        for record in fresh:
+            self._count(record)
+        told = []
+        if fresh:
+            shown = [_told(record) for record in fresh[-SHOWN:]]
+            told.append(_event("requests", {"requests": shown, "finished": len(fresh)}))
+        if self._look() or self._changes != self._feed.changes_so_far:
+            told.append(_event("health", self._health()))
+        self._beat += 1
+        if self._beat % BEATS == 0:
+            told.append(self._rates())
+        return b"".join(told)
+
+    def _look(self) -> bool:
+        """Is the health another than was told last?"""
+        house = self._gateway.house
+        states = house.registry.health.snapshot()
+        seen = lanes(house, self._named, states)
+        # Sentences count the seconds, so what is compared is what they are made of.
+        marks: dict[str, object] = {
+            key: (s.failures, s.bench, s.probing) for key, s in states.items()
+        }
+        changed = (seen, marks) != (self._lanes, self._marks)
+        self._lanes, self._marks = seen, marks
+        return changed
+
+    def _health(self) -> Told:
+        health = self._gateway.house.registry.health
+        when = _When(health.clock(), self._gateway.wall())
+        fresh = self._feed.ledger(self._changes)
+        self._changes = self._feed.changes_so_far
+        return {
+            **self._now(),
+            "lanes": [_lane(lane, when) for lane in self._lanes],
+            "keys": {key: _state(state, when) for key, state in health.snapshot().items()},
+            "ledger": [_entry(at, change, when) for at, change in fresh],
+        }
+
+    def _now(self) -> Told:
+        return {
+            "at": round(self._gateway.wall(), 3),
+            "status": "draining" if self._gateway.draining else "ready",
+            "in_flight": self._gateway.in_flight,
+        }
+
+    def _rates(self) -> bytes:
+        targets = {target: count.told() for target, count in self._targets.items()}
+        told = {**self._now(), "all": self._all.told(), "targets": targets}
+        self._all, self._targets = Count(), {}
+        return _event("rates", told)
+
+    def _count(self, record: Record) -> None:
+        self._name(record)
+        every = self._all
+        every.ok += record.outcome == "ok"
+        every.failed += record.outcome in ("failed", "broken")
+        every.skipped += record.outcome in ("refused", "left")
+        every.over += bool(record.target and record.attempts[0].target != record.target)
+        for attempt in record.attempts:
+            count = self._targets.setdefault(attempt.target, Count())
+            count.ok += attempt.outcome == "ok"
+            count.failed += attempt.outcome == "failed"
+            count.skipped += attempt.outcome == "skipped"
+            count.over += attempt.then == "advance"
+            if attempt.first_content is not None:
+                count.first.append(attempt.first_content)
+                every.first.append(attempt.first_content)
+
+    def _name(self, record: Record) -> None:
+        """Remember a spec that is no alias; clients may invent them without end."""
+        model = record.opening.model
+        if not record.attempts or len(model) > NAME_MOST:
+            return
+        if model in self._named or model in self._gateway.house.registry.aliases:
+            return
+        if len(self._named) >= NAMED:
+            del self._named[next(iter(self._named))]
+        self._named[model] = None
+
+
+def _lane(lane: Lane, when: _When) -> Told:
+    return {
+        "name": lane.name,
+        "alias": lane.is_alias,
+        "policy": lane.policy,
+        "head": lane.head,
+        "targets": [_standing(standing, when) for standing in lane.standings],
+    }
+
+
+def _standing(standing: Standing, when: _When) -> Told:
+    bench = standing.bench
+    return {
+        "target": standing.target,
+        "state": standing.state,
+        "tried": standing.tried,
+        "failures": standing.failures,
+        "credentials": standing.credentials,
+        "credentials_out": standing.credentials_out,
+        "bench": None if bench is None else _ledger_line(bench, when),
+    }
+
+
+def _event(name: str, told: Told) -> bytes:
+    return b"event: %b\ndata: %b\n\n" % (name.encode(), msgspec.json.encode(told))

@@ -1,0 +1,256 @@
+"""The real walk, tracker, budget and policies on a clock that jumps from event to event.
+
+Only the targets are made up. Every request is a walk that waits, suspended, in a heap of what
+will be told to it next. One seed gives one history, to the last digit: arrivals and each target
+draw from generators of their own, so another policy meets the same callers.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import partial
+from random import Random
+from typing import Protocol
+
+from understudy.core.budget import RetryBudget
+from understudy.core.classify import classify
+from understudy.core.errors import ChainExhausted, ProviderError
+from understudy.core.health import HealthTracker
+from understudy.core.stage import Stage
+from understudy.core.target import Attempt
+from understudy.core.walk import COMMITTED, RELAY, Step, Try, Wait, walk
+from understudy.rehearse.chance import BITS
+from understudy.rehearse.fate import ANSWER, Beat, fate
+from understudy.rehearse.flight import Actor, Flight
+from understudy.rehearse.scenario import Scenario
+from understudy.rehearse.tally import Fastest, Tally
+
+LEAVE = object()  # the caller has had enough
+GO_ON = object()  # it has waited long enough
+Event = tuple[float, int, Flight, object]  # when, in which order, whose, what is told
+
+
+class Watch(Protocol):
+    """Somebody who looks on at every step; for tests of invariants."""
+
+    def tried(self, flight: Flight, step: Try, now: float) -> None: ...
+    def told(self, flight: Flight, what: object, now: float) -> None: ...
+    def attempt(self, flight: Flight, attempt: Attempt) -> None: ...
+    def ended(self, flight: Flight, outcome: str, error: Exception | None) -> None: ...
+
+
+class Simulator:
+    """One run of one scenario."""
+
+    def __init__(
+        self, scenario: Scenario, *, seed: int | None = None, watch: Watch | None = None
+    ) -> None:
+        self.scenario = scenario
+        self.seed = scenario.seed if seed is None else seed
+        self.watch = watch
+        self._now = [0.0]
+        # A C function: the walk asks for the time several times a request.
+        self.clock: Callable[[], float] = partial(self._now.__getitem__, 0)
+        self.health = HealthTracker(scenario.cooldown, clock=self.clock)
+        policy = scenario.policy
+        self.budget = None
+        if policy.budget_ratio is not None:
+            self.budget = RetryBudget(policy.budget_ratio, policy.budget_rate, clock=self.clock)
+        self.stage = Stage(policy, classify, self.clock, self.health, self.budget)
+        self._sizes = scenario.traffic.output_tokens.table()
+        self.actors = [Actor(role, str(self.seed), max(self._sizes)) for role in scenario.chain]
+        self.tally = Tally(scenario, self.actors)
+        self.health.listen(self.tally.change)
+        self._fastest = Fastest(scenario, self.actors)
+        self._by_key = {actor.role.key: actor for actor in self.actors}
+        self._chain = tuple(actor.candidate for actor in self.actors)
+        self._heap: list[Event] = []
+        self._count = 0  # orders events of the same moment
+        self._flying = 0
+        self._queue: deque[Flight] = deque()
+        self._luck = Random(f"{self.seed}/traffic")
+        self._patience = scenario.traffic.leaves_after.table()
+
+    def run(self) -> Tally:
+        """To the end of the last request."""
+        heap, settle, arrive, pop = self._heap, self._settle, self._arrive, heapq.heappop
+        for arrival in arrivals(self.scenario, Random(f"{self.seed}/arrivals")):
+            while heap and heap[0][0] <= arrival:
+                settle(pop(heap))
+            arrive(arrival)
+        while heap:
+            settle(pop(heap))
+        self.tally.end = self._now[0]
+        return self.tally
+
+    # -- arriving -----------------------------------------------------------------------------
+
+    def _arrive(self, at: float) -> None:
+        self._now[0] = at
+        traffic, luck, fastest = self.scenario.traffic, self._luck, self._fastest
+        if at >= fastest.until:
+            fastest.look(at)
+        tokens = self._sizes[luck.getrandbits(BITS)]
+        share = traffic.streams
+        stream = share > 0.0 and luck.random() < share
+        flight = Flight(at, stream, tokens, fastest.streaming if stream else fastest.plain)
+        self.tally.requests += 1
+        if traffic.bad and luck.random() < traffic.bad:
+            flight.bad = True
+        if traffic.leaves and luck.random() < traffic.leaves:
+            self._push(at + self._patience[luck.getrandbits(BITS)], flight, LEAVE)
+        if self._flying >= traffic.concurrency:
+            self._queue.append(flight)
+        else:
+            self._begin(flight)
+
+    def _begin(self, flight: Flight) -> None:
+        self._flying += 1
+        observe = None if self.watch is None else partial(self.watch.attempt, flight)
+        deadline = flight.arrived + self.scenario.timeout
+        steps = flight.steps = walk(self._chain, self.stage, deadline=deadline, observe=observe)
+        try:
+            step = next(steps)
+        except (ProviderError, ChainExhausted) as error:
+            self._end(flight, "failed", error)
+        else:
+            self._act(flight, step)
+
+    # -- from event to event ------------------------------------------------------------------
+
+    def _act(self, flight: Flight, step: Step) -> None:
+        """What the walk wants done, put on the heap as what will come of it."""
+        if step is RELAY:
+            return  # the end of the stream is on its way already
+        now = self._now[0]
+        if isinstance(step, Wait):
+            return self._push(now + step.seconds, flight, GO_ON)
+        assert isinstance(step, Try)
+        actor = flight.actor = self._by_key[step.target.key]
+        flight.started = now
+        if self.watch is not None:
+            self.watch.tried(flight, step, now)
+        draw = actor.luck.random() if actor.risk else 1.0
+        calm = now < actor.calm_until and draw >= actor.risk
+        if calm and self._glide(actor, flight, step, now):
+            return None
+        for beat in fate(actor, flight, step, now, draw):
+            self._push(beat.at, flight, beat)
+        return None
+
+    def _glide(self, actor: Actor, flight: Flight, step: Try, now: float) -> bool:
+        """The short way, for nearly all attempts: a good answer that nothing can befall."""
+        bits, first, limit = actor.bits, 0.0, step.limit
+        if flight.stream:
+            first = end = now + actor.firsts[bits(BITS)]
+            ready = end - now
+            end += flight.tokens / actor.speeds[bits(BITS)]
+        else:
+            end = now + actor.plain_seconds(flight.tokens)
+            ready = end - now
+        late = limit is not None and (ready > limit or end > step.deadline)
+        if late or end >= actor.calm_until or flight.bad:
+            return False
+        if first:
+            self._push(first, flight, COMMITTED)
+        self._count = count = self._count + 1
+        heapq.heappush(self._heap, (end, count, flight, ANSWER))
+        return True
+
+    def _push(self, at: float, flight: Flight, told: object) -> None:
+        self._count += 1
+        heapq.heappush(self._heap, (at, self._count, flight, told))
+
+    def _settle(self, event: Event) -> None:
+        """Tell a walk what came of its last step."""
+        at, _, flight, told = event
+        if flight.over:
+            return  # its caller has left
+        self._now[0] = at
+        if self.watch is not None:
+            self.watch.told(flight, told, at)
+        steps = flight.steps
+        if told is LEAVE:
+            return self._left(flight)
+        assert steps is not None
+        try:
+            step = steps.send(told) if told is ANSWER else self._tell(flight, told)
+        except StopIteration:
+            self._answered(flight, at)
+        except (ProviderError, ChainExhausted) as error:
+            self._end(flight, "failed" if flight.committed < 0.0 else "broken", error)
+        else:
+            self._act(flight, step)
+        return None
+
+    def _tell(self, flight: Flight, told: object) -> Step:
+        """Tell it anything but a plain answer."""
+        steps = flight.steps
+        assert steps is not None
+        what = told.told if isinstance(told, Beat) else told
+        if what is COMMITTED:
+            flight.committed = self._now[0]
+        elif isinstance(what, Exception):
+            assert isinstance(told, Beat)
+            self.tally.failed(flight, classify(what).fault, told.share, billed=told.billed)
+            return steps.throw(what)
+        return steps.send(what)
+
+    # -- ending -------------------------------------------------------------------------------
+
+    def _answered(self, flight: Flight, now: float) -> None:
+        flight.over = True
+        self.tally.answered(flight, now)
+        if self.watch is not None:
+            self.watch.ended(flight, "answered", None)
+        self._flying -= 1
+        if self._queue:
+            self._make_room()
+
+    def _end(self, flight: Flight, outcome: str, error: Exception | None) -> None:
+        flight.over = True
+        self.tally.ended(flight, outcome)
+        if self.watch is not None:
+            self.watch.ended(flight, outcome, error)
+        self._flying -= 1
+        self._make_room()
+
+    def _left(self, flight: Flight) -> None:
+        if flight.steps is None:  # it never got a place
+            flight.over = True
+            self.tally.ended(flight, "left")
+            if self.watch is not None:
+                self.watch.ended(flight, "left", None)
+            return
+        flight.steps.close()
+        self.tally.cancelled += 1
+        self._end(flight, "left", None)
+
+    def _make_room(self) -> None:
+        queue = self._queue
+        while queue and self._flying < self.scenario.traffic.concurrency:
+            flight = queue.popleft()
+            if not flight.over:
+                self._begin(flight)
+
+
+def arrivals(scenario: Scenario, luck: Random) -> Iterator[float]:
+    """When requests come, in order."""
+    traffic, end = scenario.traffic, scenario.seconds
+    at, gap = 0.0, 1.0 / traffic.rate
+    random, log = luck.random, math.log
+    match traffic.pattern:
+        case "poisson":
+            while (at := at - log(1.0 - random()) * gap) < end:
+                yield at
+        case "bursts":
+            for n in range(math.ceil(end * traffic.rate)):
+                at = n // traffic.burst * traffic.burst * gap
+                if at < end:
+                    yield at
+        case _:
+            for n in range(math.ceil(end * traffic.rate)):
+                yield n * gap

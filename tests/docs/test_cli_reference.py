@@ -1,0 +1,67 @@
+"""The page of the command line is the parser: every verb, flag and exit code, in order."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+import pytest
+
+from understudy import cli
+from understudy.commands import parser as verbs
+
+PAGE = (Path(__file__).parents[2] / "docs/reference/cli.md").read_text(encoding="utf-8")
+HEADING = re.compile(r"^#{2,3} (.+)$", re.M)
+
+
+def commands(parser: argparse.ArgumentParser, path: str = "") -> dict[str, list[tuple[str, str]]]:
+    """The arguments of every verb, by its path; `--help` is everybody's."""
+    found: dict[str, list[tuple[str, str]]] = {path: []} if path else {}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, inner in action.choices.items():
+                found |= commands(inner, f"{path} {name}".strip())
+        elif path and action.dest != "help":
+            found[path].append((shown(action), action.help or ""))
+    return found
+
+
+def shown(action: argparse.Action) -> str:
+    word = str(action.metavar or action.dest.upper())
+    if not action.option_strings:
+        return word
+    return ", ".join(action.option_strings) + ("" if action.nargs == 0 else f" {word}")
+
+
+COMMANDS = commands(cli.parser())
+
+
+def section(name: str) -> str:
+    """What stands under a heading, up to the next."""
+    found = re.search(rf"^#{{2,3}} {re.escape(name)}$(.*?)(?=^#{{2,3}} |\Z)", PAGE, re.M | re.S)
+    assert found, f"the page has no heading {name!r}"
+    return found[1]
+
+
+def test_the_page_has_a_heading_for_every_verb_in_order() -> None:
+    headings = [heading for heading in HEADING.findall(PAGE) if heading.lower() == heading]
+    assert headings == list(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_arguments_of_a_verb_are_those_of_the_page(name: str) -> None:
+    rows = re.findall(r"^\| `([^`]+)` \| (.*) \|$", section(name), re.M)
+    assert rows == COMMANDS[name]
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if " " not in name])
+def test_every_verb_is_shown_in_use(name: str) -> None:
+    assert f"understudy {name}" in section(name)
+
+
+def test_the_exit_codes_are_those_of_the_code() -> None:
+    told = [int(code) for code in re.findall(r"^\| (\d+) \|", section("Exit codes"), re.M)]
+    ours = {cli.OK, cli.FAILED, verbs.CommandError.code, verbs.Unreachable.code, cli.INTERRUPTED}
+    assert told == sorted(ours)
+    assert all(f"{code} " in str(cli.parser().epilog) for code in told)

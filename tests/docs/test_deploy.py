@@ -1,0 +1,147 @@
+"""Container and deployment files agree with the gateway, and with each other."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from understudy.cli import parser
+from understudy.gateway.config import examine
+
+ROOT = Path(__file__).parents[2]
+DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+VERSION = re.search(r'^version = "(.+)"$', PROJECT, re.M)[1]  # type: ignore[index]
+
+
+def instructions(name: str) -> list[str]:
+    joined = DOCKERFILE.replace("\\\n", " ")
+    return re.findall(rf"^{name} (.*)$", joined, re.M)
+
+
+def test_the_image_runs_a_command_of_ours_as_somebody_without_rights() -> None:
+    (entry,), (command,) = instructions("ENTRYPOINT"), instructions("CMD")
+    assert json.loads(entry) == ["understudy"]
+    assert instructions("USER") == ["10001:10001"]
+    arguments = parser().parse_args(json.loads(command))
+    assert (arguments.verb, arguments.host) == ("serve", "0.0.0.0")
+
+
+def test_what_the_image_copies_is_let_through_and_exists() -> None:
+    let_through = {
+        line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line[0] == "!"
+    }
+    copied = {
+        word for line in instructions("COPY") if "--from" not in line for word in line.split()[:-1]
+    }
+    assert copied == let_through
+    assert [name for name in copied if not (ROOT / name).exists()] == []
+
+
+def test_the_image_installs_extras_that_exist_and_what_is_pinned() -> None:
+    (install,) = (line for line in instructions("RUN") if "pip install" in line)
+    extras = re.search(r"\[([\w,]+)\]", install)
+    assert extras is not None
+    known = set(re.findall(r"^(\w+) = \[", PROJECT, re.M))
+    assert set(extras[1].split(",")) <= known
+    assert "--constraint constraints.txt" in install
+
+
+def test_the_linter_of_dockerfiles_has_nothing_to_say() -> None:
+    if shutil.which("hadolint") is None:
+        pytest.skip("no hadolint here")
+    done = subprocess.run(["hadolint", ROOT / "Dockerfile"], capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (0, b"")
+
+
+# Compose and Kubernetes
+
+
+def documents(name: str) -> list[dict[str, object]]:
+    yaml = pytest.importorskip("yaml")
+    return list(yaml.safe_load_all((ROOT / name).read_text(encoding="utf-8")))
+
+
+def variables(text: str) -> set[str]:
+    return set(re.findall(r"\$\{(\w+)", text))
+
+
+def test_compose_gives_every_variable_that_its_file_reads() -> None:
+    (compose,) = documents("compose.yaml")
+    service = compose["services"]["understudy"]  # type: ignore[index]
+    assert service["image"] == f"understudy:{VERSION}"
+    assert service["read_only"] is True
+    file = (ROOT / "deploy/understudy.toml").read_text(encoding="utf-8")
+    assert set(service["environment"]) == variables(file)
+    assert "./deploy:/etc/understudy:ro" in service["volumes"]
+
+
+def test_the_manifests_hang_together() -> None:
+    kinds = {str(d["kind"]): d for d in documents("deploy/kubernetes.yaml")}
+    assert set(kinds) == {"ConfigMap", "Deployment", "Service", "PodDisruptionBudget"}
+    deployment = kinds["Deployment"]["spec"]
+    pod = deployment["template"]  # type: ignore[index]
+    labels = pod["metadata"]["labels"]
+    for selector in (
+        deployment["selector"]["matchLabels"],  # type: ignore[index]
+        kinds["Service"]["spec"]["selector"],  # type: ignore[index]
+        kinds["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"],  # type: ignore[index]
+    ):
+        assert selector.items() <= labels.items()
+    (container,) = pod["spec"]["containers"]
+    assert container["image"] == f"understudy:{VERSION}"
+    assert parser().parse_args(container["args"]).config == "/etc/understudy/understudy.toml"
+    assert container["livenessProbe"]["httpGet"]["path"] == "/healthz"
+    assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
+
+
+def test_the_configuration_within_the_manifests_has_no_mistake() -> None:
+    (config,) = (d for d in documents("deploy/kubernetes.yaml") if d["kind"] == "ConfigMap")
+    text = config["data"]["understudy.toml"]  # type: ignore[index]
+    env = dict.fromkeys(variables(text), "k-0123456789")
+    read, problems = examine(text, env)
+    assert problems == []
+    pause = 5.0
+    grace = documents("deploy/kubernetes.yaml")[1]["spec"]["template"]["spec"][  # type: ignore[index]
+        "terminationGracePeriodSeconds"
+    ]
+    assert grace > pause + float(str(read.gateway["drain_timeout"]))
+
+
+# nginx and systemd
+
+
+def test_nginx_accepts_its_file(tmp_path: Path) -> None:
+    nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+    trustme = pytest.importorskip("trustme")
+    if nginx is None:
+        pytest.skip("no nginx here")
+    issued = trustme.CA().issue_cert("llm.example.com")
+    issued.private_key_pem.write_to_path(tmp_path / "key")
+    issued.cert_chain_pems[0].write_to_path(tmp_path / "pem")
+    text = (ROOT / "deploy/nginx.conf").read_text(encoding="utf-8")
+    text = re.sub(r"/etc/ssl/llm\.example\.com\.(\w+)", rf"{tmp_path}/\1", text)
+    (tmp_path / "site.conf").write_text(text)
+    whole = f"pid {tmp_path}/pid; error_log stderr; events {{}} http {{ include site.conf; }}"
+    (tmp_path / "nginx.conf").write_text(whole)
+    argv = [nginx, "-t", "-q", "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf")]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_page_shows_the_file_that_is_shipped() -> None:
+    page = (ROOT / "docs/how-to/deploy-behind-nginx.md").read_text(encoding="utf-8")
+    shipped = (ROOT / "deploy/nginx.conf").read_text(encoding="utf-8")
+    assert shipped.partition("\n\n")[2].strip() in page
+
+
+def test_the_unit_runs_a_command_of_ours() -> None:
+    unit = (ROOT / "deploy/understudy.service").read_text(encoding="utf-8")
+    started = re.search(r"^ExecStart=/opt/understudy/bin/understudy (.*)$", unit, re.M)
+    assert started is not None
+    assert parser().parse_args(started[1].split()).verb == "serve"
