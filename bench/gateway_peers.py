@@ -20,6 +20,8 @@ from table import say
 
 LITELLM = "litellm[proxy]==1.106.2"
 PORTKEY = "@portkey-ai/gateway@1.15.2"
+# With the newer releases that its ranges allow, every stream of it fails; its lockfile has these.
+PORTKEY_NEEDS = {"hono": "4.9.7", "@hono/node-server": "1.13.5"}
 KEY = "sk-bench-0123456789abcdef"
 SLOW = 120.0  # seconds that a peer may take to start
 
@@ -48,8 +50,11 @@ def _portkey_commands(folder: Path) -> Sequence[Sequence[str]]:
     npm = shutil.which("npm")
     if npm is None or shutil.which("node") is None:
         raise Missing("Node and npm are not installed")
+    name, _, release = PORTKEY.rpartition("@")
+    package = {"private": True, "dependencies": {name: release}, "overrides": PORTKEY_NEEDS}
+    (folder / "package.json").write_text(json.dumps(package, indent=1))
     quiet = ("--no-audit", "--no-fund", "--loglevel", "error")
-    return ((npm, "install", *quiet, "--prefix", str(folder), PORTKEY),)
+    return ((npm, "install", *quiet, "--prefix", str(folder)),)
 
 
 PEERS = {

@@ -60,7 +60,7 @@ UPSTREAMS = {
     "dead": "500",
     "busy": "429",
     "paced": "ok:5000",
-    "crowd": "ok:500000:20",
+    "crowd": "ok:1000000:15",
 }
 
 

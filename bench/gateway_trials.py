@@ -15,7 +15,7 @@ STARTS = 5
 SLICES = 10
 CROWD = 5_000  # streams open at once
 RAMP = 2_000  # of them begun a second
-CROWD_EVENTS = 21  # of each: 20 chunks, and the end mark in the last of them
+CROWD_EVENTS = 16  # of each: 15 chunks, and the end mark in the last of them
 
 
 @dataclass(frozen=True, slots=True)

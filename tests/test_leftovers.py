@@ -102,6 +102,6 @@ def test_a_request_that_is_out_of_time_leaves_the_probe_to_others() -> None:
         clock.advance(10.0)
         raise us.ProviderError(us.Fault.EMPTY_CONTENT)
 
-    with pytest.raises(us.ChainExhausted, match="p/b: .* the request's own time was up"):
+    with pytest.raises(us.ChainExhausted, match=r"p/b: .* the request's own time was up"):
         run(steps, slow)
     assert health.available("p/b")

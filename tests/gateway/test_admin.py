@@ -214,11 +214,11 @@ def test_the_last_requests_are_told_newest_first_with_their_stories() -> None:
         first = rows(every, "requests")[1]
         assert (first["outcome"], first["target"], first["status"]) == ("ok", "up/b", 200)
         assert (first["input_tokens"], first["output_tokens"]) == (3, 2)
-        story = [(a["target"], a["fault"], a["then"]) for a in rows(first, "attempts")]
+        story = [(a["target"], a["fault"], a["then"], a["next"]) for a in rows(first, "attempts")]
         assert story == [
-            ("down/a", "transient", "retry"),
-            ("down/a", "transient", "advance"),
-            ("up/b", None, ""),
+            ("down/a", "transient", "retry", "down/a"),
+            ("down/a", "transient", "advance", "up/b"),
+            ("up/b", None, "", ""),
         ]
         assert rows(first, "attempts")[0]["reason"] == "away"
 

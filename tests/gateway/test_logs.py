@@ -69,14 +69,15 @@ def test_stall_503_success_is_two_failovers_one_recovery_and_no_abort(stream: bo
     assert stall | {"at": 0, "latency_ms": 0, "error_snippet": ""} == {
         "event": "failover", "level": "warning", "at": 0, "request_id": "mine-1",
         "provider": "dead", "model": "a", "attempt": 1, "error_class": "stall_pre_first_byte",
-        "http_status": None, "then": "advance", "error_snippet": "", "latency_ms": 0, **flag,
+        "http_status": None, "then": "advance", "next_provider": "down", "next_model": "b/c",
+        "error_snippet": "", "latency_ms": 0, **flag,
     }  # fmt: skip
     assert "stall (pre_first_byte)" in str(stall["error_snippet"])
     assert refused | {"at": 0, "latency_ms": 0} == {
         "event": "failover", "level": "warning", "at": 0, "request_id": "mine-1",
         "provider": "down", "model": "b/c", "attempt": 2, "error_class": "transient",
-        "http_status": 503, "then": "advance", "error_snippet": "overloaded", "latency_ms": 0,
-        **flag,
+        "http_status": 503, "then": "advance", "next_provider": "up", "next_model": "d",
+        "error_snippet": "overloaded", "latency_ms": 0, **flag,
     }  # fmt: skip
     assert recovered | {"at": 0} == {
         "event": "failover_recovered", "level": "info", "at": 0, "request_id": "mine-1",
@@ -100,8 +101,8 @@ def test_a_retry_that_succeeds_is_a_failover_and_a_recovery() -> None:
     ("plays", "counts", "then"),
     [
         (says(400, "bad field"), (0, 0, 1), "stop"),
-        (says(503), (2, 0, 1), "exhausted"),
-        (says(429, retry_after="30"), (1, 0, 1), "exhausted"),
+        (says(503), (1, 0, 1), "exhausted"),
+        (says(429, retry_after="30"), (0, 0, 1), "exhausted"),
     ],
 )
 def test_a_request_that_fails_has_exactly_one_abort(
@@ -127,7 +128,7 @@ def test_a_chain_that_is_benched_whole_aborts_without_a_single_failover() -> Non
                 await served.chat()
                 before = told(served)
                 await served.chat()
-                assert (before, told(served)) == ((2, 0, 1), (2, 0, 2))
+                assert (before, told(served)) == ((1, 0, 1), (1, 0, 2))
                 assert len(up.asked) == 2
 
     run(work())
@@ -149,8 +150,26 @@ def test_attempts_are_numbered_from_one_and_a_skip_is_none() -> None:
             async with serving(text) as served:
                 served.runtime.gateway.house.registry.health.bench("p/a", 60)
                 await served.chat()
-                told = [(x["model"], x["attempt"]) for x in served.events("failover")]
-                assert told == [("b", 1), ("c", 2)]
+                [moved], [over] = (served.events(f"failover{x}") for x in ("", "_abort"))
+                assert (moved["model"], moved["attempt"], moved["next_model"]) == ("b", 1, "c")
+                assert (over["model"], over["attempt"], over["next_model"]) == ("c", 2, "")
+
+    run(work())
+
+
+def test_a_chain_whose_last_target_is_passed_over_aborts_once() -> None:
+    async def work() -> None:
+        async with Upstream(lambda _: says(503, "away")) as up:
+            text = ONCE + provider("p", up.url) + aliases(chat="p/a, p/b")
+            async with serving(text) as served:
+                served.runtime.gateway.house.registry.health.bench("p/b", 60, "mending")
+                await served.chat()
+                assert told(served) == (1, 0, 1)
+                [over] = served.events("failover_abort")
+                assert (over["model"], over["then"], over["http_status"]) == (
+                    "b", "exhausted", 503,
+                )  # fmt: skip
+                assert "mending" in str(over["error_snippet"])
 
     run(work())
 
@@ -222,7 +241,7 @@ def test_the_access_log_may_be_turned_off_and_failovers_are_still_told() -> None
             async with serving(text) as served:
                 await served.chat()
                 assert served.events("request") == []
-                assert told(served) == (2, 0, 1)
+                assert told(served) == (1, 0, 1)
 
     run(work())
 

@@ -86,6 +86,16 @@ def test_a_failover_is_counted_where_it_happened() -> None:
     run(work())
 
 
+def test_a_chain_that_ends_moved_on_to_nobody() -> None:
+    async def work() -> None:
+        async with fronted(lambda _: says(503)) as (served, _):
+            await served.chat()
+            found = await scraped(served)
+        assert found["understudy_failovers"] == {}
+
+    run(work())
+
+
 @pytest.mark.parametrize(
     ("pieces", "outcome"),
     [(HELLO_STREAM, "ok"), (HELLO_STREAM[:1], "broken")],

@@ -41,7 +41,6 @@ class Seen:
     tries: list[str] = field(default_factory=list)
     asking: str = ""  # the target whose answer is awaited
     since: float = 0.0
-    excused: bool = False
     upstream: str = ""  # the end its target sent: "whole", "empty" or ""
     story: list[Attempt] = field(default_factory=list)
     outcomes: list[str] = field(default_factory=list)
@@ -57,6 +56,7 @@ class Judge:
         self.benches: dict[str, Bench] = {}
         self.ended: list[str] = []
         self.lenient = True  # see the test of seed 8
+        self.excused: dict[str, Bench] = {}
 
     def changed(self, change: Change) -> None:
         if change.bench is None:
@@ -72,15 +72,15 @@ class Judge:
         assert now < flight.arrived + self.scenario.timeout, "an attempt after the deadline"
         bench = self.benches.get(key)
         rotated = bool(seen.story) and seen.story[-1].then == "rotate"
-        seen.excused = rotated and self.lenient
-        if bench is not None and not seen.excused:
+        if bench is not None and rotated and self.lenient:
+            self.excused[key] = bench
+        elif bench is not None:
             assert bench.until <= now, f"R3: {key} is benched until {bench.until}"
-            if self.probing:
+            if self.probing and self.excused.get(key) is not bench:
                 probes = [
                     other
                     for other, kept in self.seen.items()
                     if kept.asking == key and kept.since > bench.since and other is not flight
-                    and not kept.excused
                 ]
                 assert not probes, f"R3: {key} is being probed already"
         seen.tries.append(key)
@@ -252,6 +252,14 @@ def test_the_same_seed_gives_the_same_history_to_the_last_digit() -> None:
         assert one.added == two.added
         assert one.failures == two.failures
         assert [b.since for b in one.benches] == [b.since for b in two.benches]
+
+
+@pytest.mark.xfail(strict=True, reason="a rotation to the next credential asks nobody's leave")
+def test_the_next_credential_of_a_target_benched_meanwhile_is_not_tried() -> None:
+    """Seed 8: another request benches the target while this one waits for a 429 to come back."""
+    simulator, judge = history(8)
+    judge.lenient = False
+    simulator.run()
 
 
 class Counting(Judge):

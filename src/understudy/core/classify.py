@@ -72,6 +72,8 @@ def classify(  # noqa: PLR0913 - each is one kind of evidence, and all are optio
     """
     if cancelled:
         return Verdict(Fault.CLIENT_DISCONNECT, evidence="our caller cancelled")
+    if type(error) is ProviderError:  # by far the most frequent, and judged where it was made
+        return _judged_before((error,)) or Verdict(error.fault)
     links = unfold(error) if isinstance(error, BaseException) else []
     known = _judged_before(links)
     if known is not None:

@@ -93,7 +93,7 @@ class ProviderError(UnderstudyError):
         billing: str = "",
     ) -> None:
         super().__init__(fault, target, status_code, retry_after)
-        self.fault = Fault(fault)
+        self.fault = fault if type(fault) is Fault else Fault(fault)
         self.target = target  # `provider/model`, or just `provider`
         self.status_code = status_code
         self.retry_after = retry_after

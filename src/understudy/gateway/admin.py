@@ -283,6 +283,7 @@ def _attempt(attempt: Attempt) -> Told:
         "credential": attempt.credential,
         "retry_after": attempt.retry_after,
         "then": attempt.then,
+        "next": attempt.next,
         "benched": _seconds(attempt.benched),
     }
 

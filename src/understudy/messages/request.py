@@ -109,7 +109,7 @@ def system(text: str) -> Message:
 
 
 def user(*parts: str | Part) -> Message:
-    return Message("user", tuple(Text(p) if isinstance(p, str) else p for p in parts))
+    return Message("user", tuple([Text(p) if isinstance(p, str) else p for p in parts]))
 
 
 def assistant(*parts: str | Part) -> Message:

@@ -32,10 +32,11 @@ class LogLines:
         if attempt.outcome != "failed":
             return
         provider, _, model = attempt.target.partition("/")
-        stops = attempt.then == "stop"
+        next_provider, _, next_model = attempt.next.partition("/")
+        over = _ends(attempt)
         line: dict[str, object] = {
-            "event": "failover_abort" if stops else "failover",
-            "level": "error" if stops else "warning",
+            "event": "failover_abort" if over else "failover",
+            "level": "error" if over else "warning",
             "at": round(self._wall(), 3),
             "request_id": opening.id,
             "provider": provider,
@@ -43,7 +44,9 @@ class LogLines:
             "attempt": number,
             "error_class": str(attempt.fault),
             "http_status": attempt.status,
-            "then": attempt.then,
+            "then": "exhausted" if over and attempt.then == "advance" else attempt.then,
+            "next_provider": next_provider,
+            "next_model": cut(next_model),
             "error_snippet": cut(attempt.reason),
             "latency_ms": round(attempt.seconds * 1000, 3),
         }
@@ -74,8 +77,8 @@ class LogLines:
             self._put(access_line(record))
 
     def _exhausted(self, record: Record, failed: list[Attempt]) -> None:
-        """Everybody failed or was passed over; where somebody stopped the chain that was told."""
-        if failed and failed[-1].then == "stop":
+        """Those who were left were passed over; where the last one failed, that was told."""
+        if failed and _ends(failed[-1]):
             return
         last = record.attempts[-1]
         provider, _, model = last.target.partition("/")
@@ -90,6 +93,8 @@ class LogLines:
             "error_class": str(last.fault or "unknown"),
             "http_status": record.status,
             "then": "exhausted",
+            "next_provider": "",
+            "next_model": "",
             "error_snippet": cut(record.reason),
             "latency_ms": round(record.seconds * 1000, 3),
         }
@@ -128,6 +133,11 @@ def access_line(record: Record) -> dict[str, object]:
     if record.reason:
         line["reason"] = cut(record.reason)
     return line
+
+
+def _ends(attempt: Attempt) -> bool:
+    """Is a failed attempt the end of its request?"""
+    return attempt.then == "stop" or not attempt.next
 
 
 def cut(text: str) -> str:

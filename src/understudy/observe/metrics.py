@@ -115,7 +115,7 @@ class Metrics:
             self.attempt_latency[target].add(attempt.seconds)
         if attempt.first_content is not None:
             self.first_content[target].add(attempt.first_content)
-        if attempt.then == "advance":
+        if attempt.then == "advance" and attempt.next:
             self.failovers[target] += 1
 
     def finished(self, record: Record) -> None:

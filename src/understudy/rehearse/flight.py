@@ -103,15 +103,12 @@ class Actor:
 
     def _patient(self) -> bool:
         """Is it never too slow for us, whatever its luck?"""
-        patience, tokens = self.role.patience, self.most_tokens
-        plain = max(self.latencies or (max(self.firsts) + tokens / min(self.speeds),))
-        return all(
-            limit <= 0 or slowest < limit
-            for slowest, limit in (
-                (max(self.firsts), patience.first_byte),
-                (plain, patience.response),
-            )
-        )
+        # Tables are in order, the slowest last.
+        patience, slowest = self.role.patience, self.firsts[-1]
+        whole = slowest + self.most_tokens / self.speeds[0]
+        plain = whole if self.latencies is None else self.latencies[-1]
+        limits = ((slowest, patience.first_byte), (plain, patience.response))
+        return all(limit <= 0 or longest < limit for longest, limit in limits)
 
     def plain_seconds(self, tokens: float) -> float:
         if self.latencies is not None:

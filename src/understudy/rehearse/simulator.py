@@ -61,7 +61,7 @@ class Simulator:
             self.budget = RetryBudget(policy.budget_ratio, policy.budget_rate, clock=self.clock)
         self.stage = Stage(policy, classify, self.clock, self.health, self.budget)
         self._sizes = scenario.traffic.output_tokens.table()
-        self.actors = [Actor(role, str(self.seed), max(self._sizes)) for role in scenario.chain]
+        self.actors = [Actor(role, str(self.seed), self._sizes[-1]) for role in scenario.chain]
         self.tally = Tally(scenario, self.actors)
         self.health.listen(self.tally.change)
         self._fastest = Fastest(scenario, self.actors)

@@ -47,6 +47,7 @@ const news = {
   rates(told) {
     store.rates(told);
     numbersShown();
+    plan.tick();
   },
 };
 

@@ -105,7 +105,7 @@ class Card {
 /** What is behind the state, in a few words; the sentence is behind "why?". */
 function note(row) {
   if (row.state === "counting") return `${plural(row.failures, "failure")} in a row`;
-  if (row.credentials_out && row.credentials > 1) return `${row.credentials_out} of ${row.credentials} keys out`;
+  if (row.state === "degraded" && row.credentials > 1) return `${row.credentials_out} of ${row.credentials} keys out`;
   if (!row.bench || row.state === "healthy") return "";
   const blame = (row.bench.fault ?? row.bench.why) || "no reason given";
   return { operator: `operator: ${row.bench.why || "no reason given"}`, remote: `${blame}, told by another process` }[row.bench.source] ?? blame;

@@ -4,7 +4,7 @@ import { call } from "./api.js";
 import { at, h, say } from "./dom.js";
 import { planList } from "./sheet.js";
 
-const REST = 1500; // ms between refreshes
+const REST = 2000; // ms between refreshes
 
 export class PlanBox {
   constructor(store) {
@@ -16,11 +16,24 @@ export class PlanBox {
       "aria-label": "A spec: an alias, or targets separated by commas",
     });
     this.told = h("p", { class: "told", role: "alert" });
-    this.result = h("div", { class: "plan-result", "aria-live": "polite" });
+    this.result = h("div", { class: "plan-result" });
+    this.spoken = h("p", { class: "unseen", role: "status" }); // only of what was asked by hand
     at("plan").append(
-      h("form", { class: "plan-form", onsubmit: (event) => (event.preventDefault(), this.ask(this.input.value.trim())) },
+      h("form", { class: "plan-form", onsubmit: (event) => this.asked(event) },
         this.input, h("button", { type: "submit", class: "strong" }, "Plan")),
-      this.names, this.told, this.result);
+      this.names, this.told, this.spoken, this.result);
+  }
+
+  async asked(event) {
+    event.preventDefault();
+    await this.ask(this.input.value.trim());
+    const plan = this.plan;
+    if (plan) say(this.spoken, plan.head ? `${plan.head} would be called first` : "nobody would be called");
+  }
+
+  /** Reasons count seconds: while somebody is skipped they are asked for again. */
+  tick() {
+    if (!document.hidden && this.plan?.targets.some((row) => row.verdict === "skip")) this.changed();
   }
 
   /** After news of health: the first alias if nothing was asked yet, else the same again. */
@@ -47,16 +60,19 @@ export class PlanBox {
 
   async ask(spec) {
     this.spec = spec;
+    this.plan = null;
     try {
       const plan = await call(`plan?model=${encodeURIComponent(spec)}`);
       if (this.spec !== spec) return;
+      this.plan = plan;
       say(this.told, "");
       this.result.replaceChildren(planList(plan));
     } catch (error) {
       if (this.spec !== spec) return;
+      if (error instanceof TypeError) return; // not reached: the next snapshot asks again
       this.spec = ""; // what cannot be planned is not asked again
       this.result.replaceChildren();
-      say(this.told, error instanceof TypeError ? "the gateway cannot be reached" : error.message);
+      say(this.told, error.message);
     }
   }
 }
