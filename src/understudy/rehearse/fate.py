@@ -152,7 +152,9 @@ def _survived(
         idle = actor.role.patience.idle
         stall = Stall("mid_stream", actor.candidate.target.provider, idle)
         return Beat(outage.start + idle, stall, share)
-    return Beat(outage.start, _lost(actor, Fault.STALL_MID_STREAM), share)
+    # A target that fails in ways of its own says so in an event; others just hang up.
+    fault = Fault.UNKNOWN if outage.fault is Fault.UNKNOWN else Fault.STALL_MID_STREAM
+    return Beat(outage.start, _lost(actor, fault), share)
 
 
 def _hung(actor: Actor, flight: Flight, since: float, share: float) -> Beat:
