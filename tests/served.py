@@ -1,4 +1,4 @@
-"""Gateways on real sockets, in the test's own event loop. In front of fakes one is a mock server."""
+"""Gateways on real sockets, in the test's own loop. In front of fakes one is a mock server."""
 
 from __future__ import annotations
 

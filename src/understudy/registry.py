@@ -27,6 +27,7 @@ from understudy.providers.base import Described, Provider
 from understudy.providers.builtin import built_in, schemes
 from understudy.providers.dsn import DSN, provider_names, read_dsn, variable_for
 
+MEMO_MAX = 4096  # specs; clients of a gateway may send any number of different ones
 Build = Callable[[str, DSN], Provider]
 Resolver = Callable[[str], str | None]
 Classifier = Callable[[Exception], Verdict | Fault]
@@ -151,6 +152,8 @@ class Registry:
         cast = Cast(chain, providers, self._stage, self._observer)
         model = Model(spec, cast, self._portal)
         if not asked.resolved:  # a resolver may answer differently next time
+            if len(models) >= MEMO_MAX:
+                models.clear()
             models[spec] = model
         return model
 

@@ -229,6 +229,27 @@ class Blocked(asyncio.Transport):
     def abort(self) -> None:
         self.aborted = True
 
+    def write_eof(self) -> None:
+        self.written.append(b"the end")
+
+
+def test_a_refused_client_may_finish_sending_for_a_while_before_it_is_cut_off() -> None:
+    async def play() -> None:
+        async def serve(incoming: Incoming) -> Reply:
+            raise AssertionError
+
+        transport = Blocked()
+        connection = Connection(serve, refuse, Bounds(patience=0.0), set())
+        connection.connection_made(transport)
+        connection.data_received(b"nonsense\r\n\r\n")
+        connection.data_received(post(GOOD))  # heard, and ignored
+        assert transport.written[1:] == [b"the end"]
+        assert not transport.aborted
+        await until(lambda: transport.aborted)
+        connection.connection_lost(None)
+
+    run(play())
+
 
 def test_a_client_that_takes_nothing_gets_no_second_answer_and_is_cut_off() -> None:
     async def play() -> None:

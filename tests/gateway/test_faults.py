@@ -22,8 +22,8 @@ from tests.transport.rig import Script, Server, close, hang, request, reset
 from understudy import AVAILABILITY
 from understudy.providers.base import Patience
 from understudy.providers.http import Settings
-from understudy.providers.transport import Limits, Origin, Outgoing, render_head
 from understudy.providers.pool import Pool
+from understudy.providers.transport import Limits, Origin, Outgoing, render_head
 
 QUICK = Settings(
     patience=Patience(first_byte=0.3, idle=0.3, response=0.3),
@@ -296,3 +296,39 @@ def test_refused_and_unknown_hosts_are_answered_by_the_backup() -> None:
         return stories
 
     assert run(scene()) == ["head/m=transient, tail/m=ok"] * 2
+
+
+def test_a_malformed_request_blames_nobody_and_names_its_field() -> None:
+    """Found out only when it has to be translated, it is still the caller's own mistake."""
+
+    async def scene() -> tuple[int, bytes, dict[str, object]]:
+        async with Server([request, hang]) as up:
+            head = provider("anthropic", str(up.origin), "head", QUICK)
+            served = house(head, policy=ONCE, chat="head/m")
+            async with listening(served) as address:
+                origin = Origin.from_url(address)
+                sent = render_head("POST", origin, CHAT.path, {"content-type": "application/json"})
+                pool = Pool()
+                body = b'{"model":"chat","messages":"none"}'
+                answer = await pool.send(Outgoing(origin, sent, body), Limits())
+                told = answer.status, await answer.read()
+                await pool.aclose()
+            return *told, dict(served.registry.health.snapshot())
+
+    status, body, marks = run(scene())
+    assert status == 400
+    assert b"$.messages" in body
+    assert marks == {}
+
+
+def test_a_key_in_an_upstreams_last_words_does_not_reach_the_client() -> None:
+    error = b'data: {"error":{"message":"key k-0123456789 was revoked","code":401}}\n\n'
+
+    async def scene() -> bytes:
+        script = [request, SSE + first_events(CHAT) + chunk(error) + END]
+        async with staged(CHAT, script) as (address, _, _):
+            return (await asked(address, CHAT, stream=True))[1]
+
+    body = run(scene())
+    assert b"was revoked" in body
+    assert b"k-0123456789" not in body

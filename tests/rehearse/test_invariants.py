@@ -26,7 +26,7 @@ from understudy.rehearse.flight import Flight
 from understudy.rehearse.scenario import Limit, Nature, Outage, Role, Scenario, Traffic
 from understudy.rehearse.simulator import Simulator
 
-SEEDS = int(os.environ.get("UNDERSTUDY_SEEDS", "3000"))  # noqa: TID251 - for longer hunts
+SEEDS = int(os.environ.get("UNDERSTUDY_SEEDS", "1500"))  # noqa: TID251 - for longer hunts
 BLOCKS = 30  # tests the seeds are spread over, so that a failure names few
 FAULTS = tuple(fault for fault in Fault if fault is not Fault.CLIENT_DISCONNECT)
 PERMANENT_SEEDS = (7, 11, 2024)  # histories that are always played; failing ones are added here

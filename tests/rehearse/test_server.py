@@ -79,6 +79,14 @@ def test_outcomes_come_in_order_and_then_all_is_well() -> None:
     assert run(scene()) == ["503 None", "once", "429 7.0", "hello from m", "500 None", "500 None"]
 
 
+def test_a_clause_of_a_target_is_that_of_its_model() -> None:
+    async def scene() -> bytes:
+        async with FakeServer(parse("p/a/b: closed-before-headers ...; p/c: 503")) as server:
+            return await raw(server, chat("a/b")) + await raw(server, chat("p/a/b"))
+
+    assert run(scene()) == b""
+
+
 def test_bytes_are_what_the_script_says() -> None:
     async def scene() -> dict[str, bytes]:
         async with FakeServer(parse("cut: cut(1); slow: drip(0); late: pause(0)")) as server:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from understudy.core.errors import ProviderError, Stall
+from understudy.core.errors import InvalidRequest, ProviderError, Stall
 from understudy.core.evidence import Facts, read_body, spoken_statuses, squash
 from understudy.core.faults import Fault, Verdict
 from understudy.core.hints import pairs, retry_after
@@ -98,6 +98,8 @@ def _judged_before(links: Iterable[BaseException]) -> Verdict | None:
     for link in links:
         if isinstance(link, ProviderError):
             return Verdict(link.fault, link.retry_after, link.retry_source, "judged before")
+        if isinstance(link, InvalidRequest):
+            return Verdict(Fault.PERMANENT, evidence="the request itself is wrong")
         if isinstance(link, Stall):
             mid = link.phase == "mid_stream"
             fault = Fault.STALL_MID_STREAM if mid else Fault.STALL_PRE_FIRST_BYTE

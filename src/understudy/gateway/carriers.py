@@ -108,6 +108,8 @@ class RawCarrier:
             raise provider.not_an_answer(error, stream=True) from error
         self.first = self.first or b"".join(held)
         self._scan.feed(self.first)
+        if self._scan.error:
+            self.first = self._provider.clear_body(self.first)
 
     async def _until_content(self, answer: Answer, held: list[bytes]) -> None:
         reader = self._provider.dialect.reader()
@@ -135,7 +137,7 @@ class RawCarrier:
         answer, scan = self._answer, self._scan
         assert answer is not None
         if not self._all_here:
-            await _pushed(answer, reply, watch, scan)
+            await _pushed(answer, reply, watch, scan, self._provider.clear_body)
         if scan.error:
             raise self._provider.not_an_answer(WireError(scan.error), stream=True, begun=True)
         if not scan.complete:
@@ -164,7 +166,9 @@ def _fed(reader: StreamReader, data: bytes) -> bool:
     return False
 
 
-async def _pushed(answer: Answer, reply: Reply, watch: Watch, scan: Scan) -> None:
+async def _pushed(
+    answer: Answer, reply: Reply, watch: Watch, scan: Scan, clear: Callable[[bytes], bytes]
+) -> None:
     """Hand chunks over from the event loop, without a task switch for each."""
     end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -176,7 +180,8 @@ async def _pushed(answer: Answer, reply: Reply, watch: Watch, scan: Scan) -> Non
         if data:
             if scan.feed(data):
                 watch.heard = watch.clock()
-            reply.write(data)
+            # An upstream's last words go through as they came, but never with our key in them.
+            reply.write(clear(data) if scan.error else data)
             if reply.paused and not last:
                 answer.pause()
                 reply.when_flowing(answer.resume)

@@ -41,6 +41,8 @@ def of_error(error: Exception, dialect: str) -> Refusal:
     """The refusal an error amounts to, for a client that speaks `dialect`."""
     if isinstance(error, ChainExhausted):
         return _exhausted(error)
+    if isinstance(error, ProviderError) and isinstance(error.__cause__, InvalidRequest):
+        return of_error(error.__cause__, dialect)
     if isinstance(error, ProviderError):
         return _stopped(error, dialect)
     if isinstance(error, SpecError):

@@ -34,7 +34,7 @@ class Settings:
     """How to treat one provider; every field has a default that suits most."""
 
     auth: str = ""  # bearer | x-api-key | x-goog-api-key | api-key | none; "" by dialect
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold keys
     patience: Patience = field(default_factory=Patience)
     limits: Limits = field(default_factory=Limits)
     quirks: frozenset[str] = frozenset()
@@ -84,7 +84,8 @@ class HttpProvider:
         self._credentials = credentials([*([api_key] if api_key else []), *api_keys])
         self.credentials = tuple(c.label for c in self._credentials)
         self._by_label = {c.label: c for c in self._credentials}
-        self._secrets = tuple(c.secret for c in self._credentials if c.secret)
+        given = [c.secret for c in self._credentials] + list(settings.headers.values())
+        self._secrets = tuple(secret for secret in given if len(secret) >= 4)
         self._transport: Transport = settings.transport or Pool()
         self._origin = Origin.from_url(self.base_url) if self.base_url else None
         self._prefix = urlsplit(self.base_url).path.rstrip("/")
@@ -265,7 +266,7 @@ class HttpProvider:
             billing="refused",
         )
         error.retry_source = verdict.source
-        error.dialect, error.body = self.dialect.name, self._clear_body(body)
+        error.dialect, error.body = self.dialect.name, self.clear_body(body)
         return error
 
     def _no_answer(
@@ -283,12 +284,13 @@ class HttpProvider:
             fault, after = verdict.fault, verdict.retry_after
         else:
             fault = Fault.STALL_MID_STREAM if begun else Fault.TRANSIENT
-            said, after = str(error), None
+            # Without the excerpt behind the colon: it may end in the middle of a key.
+            said, after = str(error).partition(":")[0], None
         return ProviderError(
             fault, self.name, 200, after, message=self._clear(said), billing="maybe_billed"
         )
 
-    def _clear_body(self, body: bytes) -> bytes:
+    def clear_body(self, body: bytes) -> bytes:
         for secret in self._secrets:
             body = body.replace(secret.encode(), b"[redacted]")
         return body

@@ -1,7 +1,8 @@
 """A provider on a real socket that misbehaves by script, byte for byte, on every surface.
 
-It speaks whatever dialect it is asked in. The model's name chooses the clause of the script; a
-model named like a fault of the catalogue always shows that fault; any other answers well.
+It speaks whatever dialect it is asked in. The model's name chooses the clause of the script, with
+or without the provider before it; `*` is the clause of all others. Without one, a model named like
+a fault of the catalogue always shows that fault, and any other answers well.
 """
 
 from __future__ import annotations
@@ -48,6 +49,9 @@ class FakeServer:
         self.played: list[Played] = []
         self.address = ""
         self._queues = {clause.target: Queue(clause) for clause in clauses}
+        # A gateway sends the model without its provider: `p/a` in a script is also asked as `a`.
+        for target, queue in tuple(self._queues.items()):
+            self._queues.setdefault(target.partition("/")[2] or target, queue)
         self._note = note or self.played.append
         self._server: asyncio.Server | None = None
         self._peers: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
