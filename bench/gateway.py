@@ -135,11 +135,13 @@ def facts(benches: list[Bench], plan: Plan, busy: float) -> list[str]:
     sides: list[Side] = [bench.side for bench in benches]
     versions = ", ".join(f"{side.name} {side.version}" for side in sides if side.version)
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    command = " ".join(["python", "bench/gateway.py", *sys.argv[1:]])
+    words = [word for word in sys.argv[1:] if not word.startswith(("--json", "/"))]
+    command = " ".join(["python", "bench/gateway.py", *words])
+    kernel = ".".join(platform.release().split(".")[:2])
     return [
         f"Command: `{command}`",
         f"Date: {today}",
-        f"Versions: {versions}; Python {platform.python_version()}, Linux {platform.release()}",
+        f"Versions: {versions}; Python {platform.python_version()}, Linux {kernel}",
         f"Machine: {os.cpu_count()} cores of {_processor()}",
         f"Rounds: {plan.rounds} of {plan.seconds:g} s a case; load average before: {busy:.2f}",
     ]

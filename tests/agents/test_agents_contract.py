@@ -170,6 +170,29 @@ def test_a3_the_target_agent_does_not_change_a_fallback() -> None:
     assert house.route(task(target_agent="b")).payload == "a"
 
 
+def test_a3_every_candidate_sees_the_same_envelope() -> None:
+    seen: list[IntentEnvelope] = []
+
+    def notes(envelope: IntentEnvelope) -> AgentResponse:
+        seen.append(envelope)
+        return AgentResponse.failure(error())
+
+    envelope = task(payload={"n": [1]})
+    House(a=notes, b=later(notes), c=notes).route(envelope)
+    assert seen == [envelope] * 3
+    assert len({id(each) for each in seen}) == 3
+
+
+@pytest.mark.parametrize("handle", [ok({"n": 1}), fails("x"), raises(ValueError("x")), gives(3)])
+def test_a3_one_candidate_under_fallback_is_as_good_as_direct(handle: Handle) -> None:
+    alone, straight = House(a=handle), House(a=handle)
+    first = alone.route(task(trace_id="t"))
+    second = straight.route(task("direct", trace_id="t"))
+    for response in (first, second):
+        response.metadata.pop("timestamp")
+    assert first == second
+
+
 # -- A4: failure ----------------------------------------------------------------------------------
 
 

@@ -89,6 +89,24 @@ def test_an_envelope_is_answered_and_the_connection_kept() -> None:
     served(story)
 
 
+def test_it_works_on_uvloop_too() -> None:
+    uvloop = pytest.importorskip("uvloop")
+
+    async def play() -> None:
+        async with AgentServer(House(a=later(ok("a"))).router) as server:
+            client = await Client.of(server)
+            client.send(post(GOOD) * 3)
+            assert [(await client.answer())[1]["payload"] for _ in range(3)] == ["a"] * 3
+            client.send(post(b"{}"))
+            assert (await client.answer())[0] == 400
+            client.send(b"nonsense\r\n\r\n")
+            assert (await client.answer())[0] == 400
+            assert await client.ended()
+            client.close()
+
+    uvloop.run(play())
+
+
 def test_a_request_may_come_byte_by_byte() -> None:
     async def story(client: Client) -> None:
         for byte in post(GOOD):

@@ -304,18 +304,6 @@ def test_what_is_remembered_is_bounded() -> None:
     assert len(rows(board._health(Request("GET", b"/x?limit=1000", [])), "ledger")) == ENTRIES
 
 
-@pytest.mark.parametrize("path", ["/understudy", "/understudy/"])
-def test_the_page_lists_the_interface_and_needs_no_key(path: str) -> None:
-    async def work() -> Heard:
-        async with serving('[gateway]\nadmin_key = "sk-admin"\n') as served:
-            return await served.ask("GET", path)
-
-    heard = run(work())
-    assert heard.headers["content-type"] == "text/html; charset=utf-8"
-    for _, route in API:
-        assert route.partition("?")[0].encode() in heard.body
-
-
 def test_the_wrong_method_is_told_the_right_one() -> None:
     async def work() -> Heard:
         async with serving("") as served:

@@ -24,18 +24,17 @@ class CommandError(UnderstudyError, ValueError):
 
 
 def load(spec: str, *, where: str = ".") -> AgentRegistry:
-    """The registry (or router) that `module:name` stands for; modules beside us are found too."""
+    """The registry that `module:name` stands for; modules beside us are found too."""
     module_name, colon, attribute = spec.partition(":")
     if not (module_name and colon and attribute):
         raise CommandError(f"a registry is written module:name, not {spec!r}")
     place = str(Path(where).resolve())
-    sys.path.insert(0, place)
+    if place not in sys.path:
+        sys.path.insert(0, place)  # and it stays: the module may import its neighbours later
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         raise CommandError(f"no module named {error.name!r}, looked for by {spec!r}") from error
-    finally:
-        sys.path.remove(place)
     found = getattr(module, attribute, None)
     if not isinstance(found, AgentRegistry):
         what = "nothing" if found is None else type(found).__name__

@@ -98,9 +98,8 @@ class Route:
 
         Who answers at once costs no coroutine.
         """
-        name = agent.name
+        name, envelope = agent.name, self.envelope.copy()
         self.tried.append(name)
-        envelope = self.envelope.copy()
         began = self.clock()
         try:
             answer: object = agent.handle(envelope)

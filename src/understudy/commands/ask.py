@@ -10,6 +10,7 @@ from understudy.commands.chains import Source
 from understudy.commands.screen import Screen
 from understudy.core.errors import ChainExhausted, ProviderError
 from understudy.core.target import Attempt
+from understudy.gateway.shapes import attempt_told
 from understudy.messages.request import Request, system, user
 from understudy.messages.response import Response, TextDelta
 from understudy.model import Model
@@ -109,4 +110,4 @@ def _told(
             "message": str(error),
             "retry_after": error.retry_after,
         }
-    return told | {"attempts": [story.to_dict(attempt) for attempt in attempts]}
+    return told | {"attempts": [attempt_told(attempt) for attempt in attempts]}

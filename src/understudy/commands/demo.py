@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from understudy.commands import story
 from understudy.commands.screen import columns
 from understudy.core.plan import Plan
+from understudy.gateway.shapes import attempt_told
 from understudy.messages.response import Response
 from understudy.model import Model
 from understudy.registry import Registry
@@ -38,7 +39,7 @@ class Scene:
             "title": self.title,
             "text": self.reply.text,
             "model": self.reply.model,
-            "attempts": [story.to_dict(attempt) for attempt in self.reply.attempts],
+            "attempts": [attempt_told(attempt) for attempt in self.reply.attempts],
         }
 
 

@@ -33,20 +33,3 @@ def why(attempt: Attempt) -> str:
         endless = math.isinf(attempt.benched)
         bench = ", benched until cleared" if endless else f", benched for {span(attempt.benched)}"
     return f"{status}{attempt.reason}{bench}".removeprefix(", ")
-
-
-def to_dict(attempt: Attempt) -> dict[str, object]:
-    """The same fields as in the gateway's `/understudy/api/attempts`."""
-    return {
-        "target": attempt.target,
-        "outcome": attempt.outcome,
-        "fault": None if attempt.fault is None else str(attempt.fault),
-        "status": attempt.status,
-        "seconds": round(attempt.seconds, 6),
-        "first_content": attempt.first_content,
-        "reason": attempt.reason,
-        "credential": attempt.credential,
-        "retry_after": attempt.retry_after,
-        "then": attempt.then,
-        "benched": attempt.benched if math.isfinite(attempt.benched) else None,
-    }

@@ -7,16 +7,14 @@ browser on it: a request that came by a proxy or from another origin is refused.
 from __future__ import annotations
 
 import asyncio
-import math
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import msgspec
 
 from understudy.core.errors import SpecError
-from understudy.core.health import Bench, Change, State
+from understudy.core.health import Change
 from understudy.core.plan import plan
 from understudy.core.target import Attempt
 from understudy.gateway.app import JSON, Gateway, Route
@@ -24,29 +22,14 @@ from understudy.gateway.build import is_loopback
 from understudy.gateway.house import House
 from understudy.gateway.http import Reply, Request
 from understudy.gateway.record import Opening, Record
+from understudy.gateway.shapes import Told, When, entry_told, record_told, state_told
 from understudy.providers.catalogue import by_name, on_loopback
 
 RECORDS = 10_000  # finished requests that are remembered
 ENTRIES = 1_000  # lines of the ledger
 SHOWN = 100  # of either, unless more are asked for
-HTML = b"content-type: text/html; charset=utf-8\r\ncache-control: no-store\r\n"
 WHY = 200  # characters of an operator's reason
-Told = dict[str, object]
 Answer = Callable[[Request], Told]
-
-PAGE = b"""<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>understudy</title>
-<h1>understudy</h1>
-<p>The gateway's own interface; send the admin key as <code>Authorization: Bearer</code>.</p>
-<ul>
-<li><code>GET /understudy/api/health</code>: who is benched, until when and why
-<li><code>GET /understudy/api/plan?model=NAME</code>: what would happen to a request now
-<li><code>GET /understudy/api/attempts?limit=100</code>: the last requests and their stories
-<li><code>POST /understudy/api/bench</code> <code>{"key", "seconds", "why"}</code>
-<li><code>POST /understudy/api/unbench</code> <code>{"key"}</code>
-<li><code>GET /metrics</code>, <code>/healthz</code>, <code>/readyz</code>: no key needed
-</ul>
-"""
 
 
 class Wrong(Exception):
@@ -83,11 +66,10 @@ class Board:
             ("POST", "bench"): self._bench,
             ("POST", "unbench"): self._unbench,
         }
-        found = {
+        return {
             (method, f"/understudy/api/{name}"): self._route(answer, slow=name == "plan")
             for (method, name), answer in answers.items()
         }
-        return {**found, ("GET", "/understudy"): _page, ("GET", "/understudy/"): _page}
 
     def _route(self, answer: Answer, *, slow: bool) -> Route:
         async def route(request: Request, reply: Reply) -> None:
@@ -113,15 +95,15 @@ class Board:
     def _health(self, request: Request) -> Told:
         limit = _limit(request, ENTRIES)
         registry = self._house.registry
-        when = _When(registry.health.clock(), self._gateway.wall())
+        when = When(registry.health.clock(), self._gateway.wall())
         ledger = list(self._ledger)[-limit:]
         return {
             "status": "draining" if self._gateway.draining else "ready",
             "at": when.wall,
             "policy": registry.policy.name,
             "in_flight": self._gateway.in_flight,
-            "keys": {key: _state(s, when) for key, s in registry.health.snapshot().items()},
-            "ledger": [_entry(at, change, when) for at, change in reversed(ledger)],
+            "keys": {key: state_told(s, when) for key, s in registry.health.snapshot().items()},
+            "ledger": [entry_told(at, change, when) for at, change in reversed(ledger)],
             "aliases": registry.aliases,
         }
 
@@ -142,7 +124,10 @@ class Board:
     def _attempts(self, request: Request) -> Told:
         limit = _limit(request, RECORDS)
         last = list(self._records)[-limit:]
-        return {"remembered": len(self._records), "requests": [_told(r) for r in reversed(last)]}
+        return {
+            "remembered": len(self._records),
+            "requests": [record_told(r) for r in reversed(last)],
+        }
 
     # -- what is ordered ----------------------------------------------------------------------
 
@@ -157,9 +142,9 @@ class Board:
             raise Wrong("why", "give a text, or leave it out")
         health = self._house.registry.health
         health.bench(key, float(min(seconds, 1e12)), why[:WHY])
-        when = _When(health.clock(), self._gateway.wall())
+        when = When(health.clock(), self._gateway.wall())
         state = health.snapshot().get(key)
-        return {"key": key, "state": None if state is None else _state(state, when)}
+        return {"key": key, "state": None if state is None else state_told(state, when)}
 
     def _unbench(self, request: Request) -> Told:
         key = self._key(_fields(request, "key"))
@@ -203,91 +188,6 @@ def barred(request: Request, house: House) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class _When:
-    """The same moment on the registry's clock and on the wall."""
-
-    clock: float
-    wall: float
-
-    def epoch(self, clock: float) -> float | None:
-        """A clock's time as epoch seconds; None for never."""
-        return round(self.wall + clock - self.clock, 3) if math.isfinite(clock) else None
-
-
-def _state(state: State, when: _When) -> Told:
-    bench = state.bench
-    return {
-        "reason": state.reason,
-        "failures": state.failures,
-        "rounds": state.rounds,
-        "probing": state.probing,
-        "benched": bench is not None and bench.until > when.clock,
-        "seconds_left": None if bench is None else _seconds(bench.left(when.clock)),
-        "bench": None if bench is None else _ledger_line(bench, when),
-    }
-
-
-def _ledger_line(bench: Bench, when: _When) -> Told:
-    return {
-        "key": bench.key,
-        "scope": bench.scope,
-        "fault": None if bench.fault is None else str(bench.fault),
-        "source": bench.source,
-        "why": bench.why,
-        "since": when.epoch(bench.since),
-        "until": when.epoch(bench.until),
-        "seconds": _seconds(bench.until - bench.since),
-    }
-
-
-def _entry(at: float, change: Change, when: _When) -> Told:
-    line = {"key": change.key} if change.bench is None else _ledger_line(change.bench, when)
-    return {"at": round(at, 3), "kind": change.kind, **line}
-
-
-def _seconds(value: float) -> float | None:
-    return round(value, 3) if math.isfinite(value) else None
-
-
-def _told(record: Record) -> Told:
-    opening, usage = record.opening, record.usage
-    return {
-        "request_id": opening.id,
-        "at": round(opening.at, 3),
-        "surface": opening.surface,
-        "model": opening.model,
-        "stream": opening.stream,
-        "key": opening.key,
-        "status": record.status,
-        "outcome": record.outcome,
-        "target": record.target,
-        "seconds": round(record.seconds, 6),
-        "bytes": record.sent,
-        "input_tokens": None if usage is None else usage.total_input,
-        "output_tokens": None if usage is None else usage.total_output,
-        "reason": record.reason,
-        "attempts": [_attempt(attempt) for attempt in record.attempts],
-    }
-
-
-def _attempt(attempt: Attempt) -> Told:
-    return {
-        "target": attempt.target,
-        "outcome": attempt.outcome,
-        "fault": None if attempt.fault is None else str(attempt.fault),
-        "status": attempt.status,
-        "seconds": round(attempt.seconds, 6),
-        "first_content": attempt.first_content,
-        "reason": attempt.reason,
-        "credential": attempt.credential,
-        "retry_after": attempt.retry_after,
-        "then": attempt.then,
-        "next": attempt.next,
-        "benched": _seconds(attempt.benched),
-    }
-
-
 def _limit(request: Request, most: int) -> int:
     given = request.parameter("limit")
     if not given:
@@ -311,7 +211,3 @@ def _fields(request: Request, *known: str) -> dict[str, object]:
 
 def _json(value: Told) -> bytes:
     return msgspec.json.encode(value)
-
-
-async def _page(request: Request, reply: Reply) -> None:
-    reply.send(200, HTML, PAGE)

@@ -24,11 +24,12 @@ import msgspec
 
 from understudy.core.health import Change
 from understudy.core.target import Attempt
-from understudy.gateway.admin import _entry, _ledger_line, _state, _told, _When, barred
+from understudy.gateway.admin import barred
 from understudy.gateway.app import JSON, Gateway, Route
 from understudy.gateway.http import Reply, Request
 from understudy.gateway.lanes import Lane, Standing, lanes
 from understudy.gateway.record import Opening, Record
+from understudy.gateway.shapes import When, bench_told, entry_told, record_told, state_told
 
 TICK = 0.25  # seconds between looks
 BEATS = 4  # ticks between rates
@@ -175,7 +176,7 @@ class View:
         """What was remembered, the newest slice first; each is formatted when it is sent."""
         remembered, self._remembered = self._remembered, []
         for end in range(len(remembered), 0, -SLICE):
-            told = [_told(record) for record in remembered[max(0, end - SLICE) : end]]
+            told = [record_told(record) for record in remembered[max(0, end - SLICE) : end]]
             yield _event("past", {"requests": told})
 
     def news(self) -> bytes:
@@ -186,7 +187,7 @@ class View:
             self._count(record)
         told = []
         if fresh:
-            shown = [_told(record) for record in fresh[-SHOWN:]]
+            shown = [record_told(record) for record in fresh[-SHOWN:]]
             told.append(_event("requests", {"requests": shown, "finished": len(fresh)}))
         if self._look() or self._changes != self._feed.changes_so_far:
             told.append(_event("health", self._health()))
@@ -210,14 +211,14 @@ class View:
 
     def _health(self) -> Told:
         health = self._gateway.house.registry.health
-        when = _When(health.clock(), self._gateway.wall())
+        when = When(health.clock(), self._gateway.wall())
         fresh = self._feed.ledger(self._changes)
         self._changes = self._feed.changes_so_far
         return {
             **self._now(),
             "lanes": [_lane(lane, when) for lane in self._lanes],
-            "keys": {key: _state(state, when) for key, state in health.snapshot().items()},
-            "ledger": [_entry(at, change, when) for at, change in fresh],
+            "keys": {key: state_told(state, when) for key, state in health.snapshot().items()},
+            "ledger": [entry_told(at, change, when) for at, change in fresh],
         }
 
     def _now(self) -> Told:
@@ -262,7 +263,7 @@ class View:
         self._named[model] = None
 
 
-def _lane(lane: Lane, when: _When) -> Told:
+def _lane(lane: Lane, when: When) -> Told:
     return {
         "name": lane.name,
         "alias": lane.is_alias,
@@ -272,7 +273,7 @@ def _lane(lane: Lane, when: _When) -> Told:
     }
 
 
-def _standing(standing: Standing, when: _When) -> Told:
+def _standing(standing: Standing, when: When) -> Told:
     bench = standing.bench
     return {
         "target": standing.target,
@@ -281,7 +282,7 @@ def _standing(standing: Standing, when: _When) -> Told:
         "failures": standing.failures,
         "credentials": standing.credentials,
         "credentials_out": standing.credentials_out,
-        "bench": None if bench is None else _ledger_line(bench, when),
+        "bench": None if bench is None else bench_told(bench, when),
     }
 
 

@@ -21,7 +21,7 @@ from understudy.core.errors import ChainExhausted, ProviderError
 from understudy.core.health import HealthTracker
 from understudy.core.stage import Stage
 from understudy.core.target import Attempt
-from understudy.core.walk import COMMITTED, RELAY, Step, Try, Wait, walk
+from understudy.core.walk import COMMITTED, Step, Try, Wait, walk
 from understudy.rehearse.chance import BITS
 from understudy.rehearse.fate import ANSWER, Beat, fate
 from understudy.rehearse.flight import Actor, Flight
@@ -71,8 +71,12 @@ class Simulator:
         self._count = 0  # orders events of the same moment
         self._flying = 0
         self._queue: deque[Flight] = deque()
+        traffic = scenario.traffic
         self._luck = Random(f"{self.seed}/traffic")
-        self._patience = scenario.traffic.leaves_after.table()
+        self._bits = self._luck.getrandbits
+        self._patience = traffic.leaves_after.table()
+        self._streams, self._places = traffic.streams, traffic.concurrency
+        self._whims = bool(traffic.bad or traffic.leaves)
 
     def run(self) -> Tally:
         """To the end of the last request."""
@@ -90,22 +94,26 @@ class Simulator:
 
     def _arrive(self, at: float) -> None:
         self._now[0] = at
-        traffic, luck, fastest = self.scenario.traffic, self._luck, self._fastest
+        fastest, share = self._fastest, self._streams
         if at >= fastest.until:
             fastest.look(at)
-        tokens = self._sizes[luck.getrandbits(BITS)]
-        share = traffic.streams
-        stream = share > 0.0 and luck.random() < share
-        flight = Flight(at, stream, tokens, fastest.streaming if stream else fastest.plain)
+        stream = share > 0.0 and self._luck.random() < share
+        best = fastest.streaming if stream else fastest.plain
+        flight = Flight(at, stream, self._sizes[self._bits(BITS)], best)
         self.tally.requests += 1
-        if traffic.bad and luck.random() < traffic.bad:
-            flight.bad = True
-        if traffic.leaves and luck.random() < traffic.leaves:
-            self._push(at + self._patience[luck.getrandbits(BITS)], flight, LEAVE)
-        if self._flying >= traffic.concurrency:
+        if self._whims:
+            self._whim(flight)
+        if self._flying >= self._places:
             self._queue.append(flight)
         else:
             self._begin(flight)
+
+    def _whim(self, flight: Flight) -> None:
+        """Some requests are bad, some callers leave."""
+        traffic, luck = self.scenario.traffic, self._luck
+        flight.bad = luck.random() < traffic.bad
+        if luck.random() < traffic.leaves:
+            self._push(flight.arrived + self._patience[self._bits(BITS)], flight, LEAVE)
 
     def _begin(self, flight: Flight) -> None:
         self._flying += 1
@@ -123,12 +131,13 @@ class Simulator:
 
     def _act(self, flight: Flight, step: Step) -> None:
         """What the walk wants done, put on the heap as what will come of it."""
-        if step is RELAY:
-            return  # the end of the stream is on its way already
-        now = self._now[0]
-        if isinstance(step, Wait):
-            return self._push(now + step.seconds, flight, GO_ON)
-        assert isinstance(step, Try)
+        if isinstance(step, Try):
+            self._try(flight, step, self._now[0])
+        elif isinstance(step, Wait):
+            self._push(self._now[0] + step.seconds, flight, GO_ON)
+        # else RELAY: the end of the stream is on its way already
+
+    def _try(self, flight: Flight, step: Try, now: float) -> None:
         actor = flight.actor = self._by_key[step.target.key]
         flight.started = now
         if self.watch is not None:
@@ -136,27 +145,27 @@ class Simulator:
         draw = actor.luck.random() if actor.risk else 1.0
         calm = now < actor.calm_until and draw >= actor.risk
         if calm and self._glide(actor, flight, step, now):
-            return None
+            return
         for beat in fate(actor, flight, step, now, draw):
             self._push(beat.at, flight, beat)
-        return None
 
     def _glide(self, actor: Actor, flight: Flight, step: Try, now: float) -> bool:
         """The short way, for nearly all attempts: a good answer that nothing can befall."""
-        bits, first, limit = actor.bits, 0.0, step.limit
+        limit = step.limit
         if flight.stream:
-            first = end = now + actor.firsts[bits(BITS)]
-            ready = end - now
-            end += flight.tokens / actor.speeds[bits(BITS)]
+            ready = actor.firsts[actor.bits(BITS)]
+            end = now + ready + flight.tokens / actor.speeds[actor.bits(BITS)]
         else:
-            end = now + actor.plain_seconds(flight.tokens)
-            ready = end - now
-        late = limit is not None and (ready > limit or end > step.deadline)
-        if late or end >= actor.calm_until or flight.bad:
+            ready = actor.plain_seconds(flight.tokens)
+            end = now + ready
+        if end >= actor.calm_until or flight.bad:
             return False
-        if first:
-            self._push(first, flight, COMMITTED)
+        if limit is not None and (ready > limit or end > step.deadline):
+            return False
         self._count = count = self._count + 1
+        if flight.stream:
+            heapq.heappush(self._heap, (now + ready, count, flight, COMMITTED))
+            self._count = count = count + 1
         heapq.heappush(self._heap, (end, count, flight, ANSWER))
         return True
 
@@ -231,7 +240,7 @@ class Simulator:
 
     def _make_room(self) -> None:
         queue = self._queue
-        while queue and self._flying < self.scenario.traffic.concurrency:
+        while queue and self._flying < self._places:
             flight = queue.popleft()
             if not flight.over:
                 self._begin(flight)
