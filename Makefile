@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format docs bench fuzz clean
+.PHONY: help run test system check format docs bench fuzz clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -20,8 +20,15 @@ $(READY): pyproject.toml constraints.txt
 run: $(READY) ## start the gateway; scripted demo providers if no keys are set
 	@$(BIN)/understudy serve $(ARGS)
 
-test: $(READY) ## run every test
+test: $(READY) system ## run every test
 	@$(BIN)/python -m pytest
+
+system: ## what tests need beyond Python, where it may be installed: a browser, axe-core
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update -qq && \
+	  apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1 || \
+	  echo "note: no chromium here; the dashboard's browser tests will be skipped"
+	@[ -d tests/ui/node_modules/axe-core ] || npm install --silent --no-fund --no-audit --no-package-lock \
+	  --prefix tests/ui >/dev/null 2>&1 || echo "note: no axe-core here; accessibility is not checked"
 
 check: $(READY) ## format, lint, types, layers
 	$(BIN)/ruff format --check src tests bench

@@ -74,7 +74,6 @@ class Actor:
         self.calm_until = -math.inf  # until then nothing can befall it; set by `look`
         self.buckets: dict[str, tuple[float, float]] = {}  # tokens, read at
         self.line = Line()
-        self.served = 0
         self.tokens_out = 0.0
         self.failed = 0
         self.wasted_in = 0.0
@@ -82,6 +81,10 @@ class Actor:
         self.returns: list[Outage] = [o for o in self.outages if o.fault is not None]
         self.came_back: dict[Outage, float] = {}
         self.due_back = self.returns[0].end if self.returns else math.inf
+
+    @property
+    def served(self) -> int:
+        return sum(self.line.served)
 
     def typical(self, stream: bool, tokens: float) -> float:
         """Seconds to the first content, or to the whole of a plain answer."""

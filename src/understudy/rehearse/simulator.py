@@ -7,11 +7,11 @@ draw from generators of their own, so another policy meets the same callers.
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
+from heapq import heappop, heappush
 from random import Random
 from typing import Protocol
 
@@ -80,13 +80,13 @@ class Simulator:
 
     def run(self) -> Tally:
         """To the end of the last request."""
-        heap, settle, arrive, pop = self._heap, self._settle, self._arrive, heapq.heappop
+        heap, settle, arrive = self._heap, self._settle, self._arrive
         for arrival in arrivals(self.scenario, Random(f"{self.seed}/arrivals")):
             while heap and heap[0][0] <= arrival:
-                settle(pop(heap))
+                settle(heappop(heap))
             arrive(arrival)
         while heap:
-            settle(pop(heap))
+            settle(heappop(heap))
         self.tally.end = self._now[0]
         return self.tally
 
@@ -156,7 +156,8 @@ class Simulator:
             ready = actor.firsts[actor.bits(BITS)]
             end = now + ready + flight.tokens / actor.speeds[actor.bits(BITS)]
         else:
-            ready = actor.plain_seconds(flight.tokens)
+            whole = actor.latencies
+            ready = whole[actor.bits(BITS)] if whole else actor.plain_seconds(flight.tokens)
             end = now + ready
         if end >= actor.calm_until or flight.bad:
             return False
@@ -164,14 +165,14 @@ class Simulator:
             return False
         self._count = count = self._count + 1
         if flight.stream:
-            heapq.heappush(self._heap, (now + ready, count, flight, COMMITTED))
+            heappush(self._heap, (now + ready, count, flight, COMMITTED))
             self._count = count = count + 1
-        heapq.heappush(self._heap, (end, count, flight, ANSWER))
+        heappush(self._heap, (end, count, flight, ANSWER))
         return True
 
     def _push(self, at: float, flight: Flight, told: object) -> None:
         self._count += 1
-        heapq.heappush(self._heap, (at, self._count, flight, told))
+        heappush(self._heap, (at, self._count, flight, told))
 
     def _settle(self, event: Event) -> None:
         """Tell a walk what came of its last step."""

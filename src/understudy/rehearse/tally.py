@@ -57,11 +57,11 @@ class Tally:
             stream, tokens = flight.stream, flight.tokens
             slower = actor.typical(stream, tokens) - best.typical(stream, tokens)
             self.added.append(waited + max(0.0, slower))
-        actor.served += 1
         actor.tokens_out += flight.tokens
         if now >= actor.due_back:
             actor.answered(now)
-        actor.line.served[min(LAST, int(flight.started / self.width))] += 1
+        at = int(flight.started / self.width)
+        actor.line.served[at if at < SLOTS else LAST] += 1
 
     def failed(self, flight: Flight, fault: str, share: float, *, billed: bool) -> None:
         """One attempt failed; `share` of its answer had been made."""
