@@ -18,7 +18,6 @@ import gc
 import math
 import time
 from collections import Counter
-from contextlib import AsyncExitStack
 from dataclasses import replace
 
 from understudy import AVAILABILITY, FAIL_FAST, Cooldown, Fault, HttpProvider, Policy, Registry
@@ -28,6 +27,10 @@ from understudy.core.health import HealthTracker
 from understudy.core.stage import Candidate, Stage
 from understudy.core.target import Attempt, Target
 from understudy.core.walk import Try, walk
+from understudy.gateway.app import Gateway
+from understudy.gateway.house import House
+from understudy.gateway.record import Opening, Record
+from understudy.gateway.server import Server
 from understudy.rehearse.chance import Chance, constant
 from understudy.rehearse.flight import Flight
 from understudy.rehearse.scenario import Nature, Outage, Role, Scenario, Traffic
@@ -86,7 +89,7 @@ def bare(policy: Policy, count: int = 20_000) -> float:
     for _ in range(count):
         steps = walk(chain, stage)
         next(steps)
-        try:
+        try:  # noqa: SIM105 - `suppress` costs as much as a fifth of the walk
             steps.send(None)
         except StopIteration:
             pass
@@ -135,33 +138,40 @@ class Telling:
     def ended(self, flight: Flight, outcome: str, error: Exception | None) -> None: ...
 
 
+class Records:
+    """Counts what the gateway tells."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+
+    def attempt(self, opening: Opening, attempt: Attempt, number: int) -> None: ...
+
+    def finished(self, record: Record) -> None:
+        self.counts.update(f"{a.target}={a.word}" for a in record.attempts)
+
+
 async def for_real() -> Counter[str]:
     """The same over sockets: the head is one of two servers, as the outage has it."""
-    counts: Counter[str] = Counter()
-    registry = Registry(
-        env={},
-        policy=AVAILABILITY,
-        cooldown=COOLDOWN,
-        observer=lambda a: counts.update([f"{a.target}={a.word}"]),
-    )
-    async with AsyncExitStack() as stack:
-        well = await stack.enter_async_context(FakeServer())
-        sick = await stack.enter_async_context(FakeServer(parse("m: 503 ...")))
-        head = {
-            up: HttpProvider("head", base_url=f"{server.address}/v1", api_key="k")
-            for up, server in ((True, well), (False, sick))
-        }
-        registry.register_provider(HttpProvider("tail", base_url=f"{well.address}/v1", api_key="k"))
+    records = Records()
+    registry = Registry(env={}, policy=AVAILABILITY, cooldown=COOLDOWN)
+    registry.register_alias("chat", "head/m, tail/m")
+    gateway = Gateway(House(registry), (records,))
+    server = Server(gateway, gateway.refuse, clock=time.monotonic)
+    port = await server.listen("127.0.0.1", 0)
+    caller = Registry(env={}, policy=replace(FAIL_FAST, transient_retries=0))
+    caller.register_provider(HttpProvider("gateway", base_url=f"http://127.0.0.1:{port}/v1"))
+    async with FakeServer() as well, FakeServer(parse("m: 503 ...")) as sick:
+        up, down = (HttpProvider("head", base_url=f"{s.address}/v1") for s in (well, sick))
+        registry.register_provider(HttpProvider("tail", base_url=f"{well.address}/v1"))
         loop = asyncio.get_running_loop()
-        start = loop.time() + 0.1
-        asking = []
+        start, asking = loop.time() + 0.1, []
         for n in range(int(RATE * SECONDS)):
             await asyncio.sleep(max(0.0, start + n / RATE - loop.time()))
-            at = loop.time() - start
-            registry.register_provider(head[not DOWN.start <= at < DOWN.end])
-            asking.append(loop.create_task(registry.parse("head/m, tail/m").generate("hi")))
+            registry.register_provider(down if DOWN.start <= n / RATE < DOWN.end else up)
+            asking.append(loop.create_task(caller.parse("gateway/chat").generate("hi")))
         await asyncio.gather(*asking, return_exceptions=True)
-    return counts
+        await server.close()
+    return records.counts
 
 
 def truth() -> None:

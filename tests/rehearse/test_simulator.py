@@ -33,7 +33,9 @@ def chain(*roles: Role, seconds: float = 10.0, **more: object) -> Scenario:
 
 
 def test_a_healthy_head_answers_everything_and_failover_adds_nothing() -> None:
-    tally, scores = played(chain(Role("a/m", SECOND, input_price=3.0, output_price=15.0), Role("b/m")))
+    tally, scores = played(
+        chain(Role("a/m", SECOND, input_price=3.0, output_price=15.0), Role("b/m"))
+    )
     assert (scores.requests, scores.answered, scores.success) == (10, 10, 1.0)
     assert (scores.latency_p50, scores.added_p99) == (1.0, 0.0)
     assert (scores.attempts, scores.wasted_attempts, scores.benches) == (10, 0, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import sys
 from collections.abc import Callable, Coroutine, Mapping
@@ -25,6 +26,10 @@ def serve(
         runtime = Runtime(setup, _write)
         await runtime.run(lambda address, opened: say(greeting(address, opened)))
 
+    # What start-up made stays for good: the collector need not look at it again and again.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 50, 50)
     _run(work())
     return 0
 
@@ -43,7 +48,8 @@ def greeting(address: str, opened: Opened) -> str:
     return (
         f"understudy listens on {address} ({source})\n"
         f"try: curl -si {address}/v1/chat/completions{key} "
-        f"-H 'Content-Type: application/json' -d '{body}'"
+        f"-H 'Content-Type: application/json' -d '{body}'\n"
+        f"watch: {address}/understudy/"
     )
 
 

@@ -30,7 +30,7 @@ from understudy.providers.http import HttpProvider
 from understudy.stream import is_content
 from understudy.timers import call_later
 
-BITE = 1024  # bytes read at a time while looking for the first content
+BITE = 512  # bytes read at a time while looking for the first content
 HELD_MAX = 4 * 1024 * 1024  # bytes a target may send before its first content
 
 

@@ -34,7 +34,7 @@ FRESH = 0.05  # seconds
 class Room:
     """How many connections an origin may have, and how long an idle one is trusted."""
 
-    connections: int = 1024
+    connections: int = 16_384
     idle: int = 256
     keep: float = 30.0  # seconds; servers commonly close after 60 or more
 
