@@ -42,7 +42,7 @@ PATHS = {
     "gemini": "/v1beta/models/chat:{verb}",
     "ollama": "/api/chat",
 }
-BODY = {
+BODY: dict[str, dict[str, object]] = {
     "openai": {"messages": [{"role": "user", "content": "hi"}]},
     "responses": {"input": "hi"},
     "anthropic": {"max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]},
