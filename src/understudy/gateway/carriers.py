@@ -159,7 +159,10 @@ class RawCarrier:
 def _fed(reader: StreamReader, data: bytes) -> bool:
     """Read on until the first content, and no further: the rest is not for us to read."""
     for at in range(0, len(data), BITE):
-        if _commits(reader.feed(data[at : at + BITE])) or reader.beats:
+        before = reader.beats
+        events = reader.feed(data[at : at + BITE])
+        # More beats than events: pieces of a tool call. Blank text beats too, but commits nobody.
+        if _commits(events) or reader.beats - before > len(events):
             return True
         if reader.failure is not None:
             return False

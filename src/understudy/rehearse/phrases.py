@@ -85,11 +85,12 @@ class Voice:
         name, first = self.dialect.name, self.events(TextDelta(self.halves[0]))
         both = self.events(*(TextDelta(half) for half in self.halves if half))
         whole = self.stream()
+        blank, white = self.events(TextDelta(" \n")), Response(text=" \n", usage=USAGE)
         thinking = Response(reasoning="hm", usage=USAGE)
         return {
             "answer": self.whole(self.answer),
             "nothing": NOTHING[name],
-            "blank": self.whole(Response(text=" \n", usage=USAGE)),
+            "blank": self.whole(white),
             "thinking": self.whole(thinking),
             "filtered": self.whole(Response(finish_reason="content_filter", usage=USAGE)),
             "error": ERROR[name] % BUSY.encode(),
@@ -100,7 +101,8 @@ class Voice:
             "end": b"".join(whole[len(both) :]),
             "stream": b"".join(whole),
             "nothing streamed": _event(name, NOTHING[name]),
-            "blank streamed": b"".join(self.events(Response(text=" \n", usage=USAGE))),
+            "blank content": b"".join(blank),
+            "blank end": b"".join(self.events(TextDelta(" \n"), white)[len(blank) :]),
             "thinking streamed": b"".join(self.events(ReasoningDelta("hm"), thinking)),
             "filtered streamed": b"".join(
                 self.events(Response(finish_reason="content_filter", usage=USAGE))

@@ -86,7 +86,7 @@ NO_ANSWERS = (
     Named("empty-200", "200 without a body", T, BLIP, (Reply(body=b""),), (Reply(body=b"", kind="text/event-stream"),), _no_answer),
     Named("no-events", "a stream that ends at once", T, BLIP, None, (Open(), END), _no_answer),
     Named("no-choices", "an answer that holds none", EMPTY, ON, (Reply(body="nothing"),), None, Response),
-    Named("blank", "nothing but white space", EMPTY, ON, (Reply(body="blank"),), _begun(Say("blank streamed")), lambda: Response(" \n")),
+    Named("blank", "nothing but white space", EMPTY, ON, (Reply(body="blank"),), (Open(), Say("blank content"), Rest(0.02), Say("blank end"), END), lambda: Response(" \n")),
     Named("reasoning-only", "thoughts and no answer", EMPTY, ON, (Reply(body="thinking"),), None, lambda: Response(reasoning="hm")),
     Named("malformed", "JSON that breaks off", T, BLIP, (Reply(body=b'{"id": "x", "cho'),), _begun(Say("opening", "bad event")), _no_answer),
     Named("html-200", "a page with status 200", T, BLIP, (Reply(body=HTML, kind="text/html"),), (Reply(body=HTML, kind="text/html"),), _no_answer),
