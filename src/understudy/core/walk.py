@@ -281,7 +281,7 @@ class _Attempt:
     def _then(self, rule: Rule, verdict: Verdict, retries: int, other_credentials: bool) -> str:
         if self.committed is not None:
             return "stop"
-        if rule.rotate and other_credentials:
+        if rule.rotate and other_credentials and self._still_welcome():
             return "rotate"
         hinted = verdict.retry_after is not None
         wanted = rule.retry is Retry.YES or (rule.retry is Retry.UNHINTED and not hinted)
@@ -290,6 +290,12 @@ class _Attempt:
         if rule.then is Then.LARGER:
             return "advance" if self.trip.larger(self.place) else "stop"
         return str(rule.then)
+
+    def _still_welcome(self) -> bool:
+        """Has nobody benched or begun to probe this target while its credential was refused?"""
+        self.trip.release(self.call.candidate, self.call.started)
+        health = self.trip.stage.health
+        return health is None or health.admit(self.call.candidate.key)
 
     def _again(self) -> bool:
         """Does the budget pay for a retry, and is nobody else probing this target by now?"""
