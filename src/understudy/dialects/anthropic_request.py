@@ -14,10 +14,10 @@ from understudy.dialects.base import Inbound
 from understudy.dialects.calls import Roll
 from understudy.dialects.extras import given, kept, overlaid
 from understudy.dialects.json_access import Node, obj
-from understudy.dialects.schemas import instruction
 from understudy.dialects.turns import merged, split
 from understudy.messages.parts import NO_EXTRA, Json, Opaque, Part, Text, ToolCall, ToolResult
 from understudy.messages.request import Message, Request, Role, ServerTool, Tool
+from understudy.messages.schema import instruction
 
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 _NO_PARAMETERS: dict[str, Json] = {"type": "object", "properties": {}}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, field
 
 from understudy.dialects.base import Garbled, Truncated, WireError
 from understudy.dialects.error_body import wire_error
+from understudy.dialects.fed import Fed
 from understudy.dialects.json_access import decode
 from understudy.dialects.sse import Body, Frame
 from understudy.dialects.telling import told
@@ -14,33 +15,13 @@ from understudy.messages.response import Event, Response
 
 
 @dataclass(slots=True)
-class FramedReader(ABC):
-    """See `StreamReader`. A wire says how frames are read, and what its end looks like.
+class FramedReader(Fed):
+    """A wire of event-stream frames says how they are read, and what its end looks like."""
 
-    `beats` counts the frames that carried content, pieces of tool calls included, which give no
-    event until they are whole: a stream that beats is alive.
-    """
-
-    failure: WireError | None = None
-    done: bool = False
-    beats: int = 0
     _body: Body = field(default_factory=Body)
-    _broken: Garbled | None = None
-    _started: bool = False  # a frame of this wire was seen
 
-    def feed(self, data: bytes) -> list[Event]:
-        if self._broken:
-            raise self._broken
-        events: list[Event] = []
-        if self.done or self.failure:
-            return events
-        try:
-            self._read(self._body.feed(data), events)
-        except Garbled as error:
-            self._broken = error
-            if not events:
-                raise
-        return events  # what came before the nonsense is still good
+    def _digest(self, data: bytes, events: list[Event]) -> None:
+        self._read(self._body.feed(data), events)
 
     def end(self) -> list[Event]:
         if self._broken:

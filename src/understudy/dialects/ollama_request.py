@@ -8,9 +8,9 @@ from understudy.dialects.base import Inbound
 from understudy.dialects.extras import given, kept, overlaid
 from understudy.dialects.json_access import Node
 from understudy.dialects.ollama_messages import ISSUER, read_messages, write_messages
-from understudy.dialects.schemas import instruction
 from understudy.messages.parts import NO_EXTRA, Json
 from understudy.messages.request import Message, Request, Schema, ServerTool, Tool, system
+from understudy.messages.schema import instruction
 
 _KNOWN = ("model", "messages", "tools", "stream", "format", "options", "think")
 _OPTIONS = ("num_predict", "temperature", "top_p", "top_k", "stop", "seed")

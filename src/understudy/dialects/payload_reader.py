@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 
-from understudy.dialects.base import Garbled, Truncated, WireError
+from understudy.dialects.base import Garbled, Truncated
+from understudy.dialects.fed import Fed
 from understudy.messages.response import Event
 
 
 @dataclass(slots=True)
-class PayloadReader(ABC):
-    """See `StreamReader`. A wire says how payloads are split, what they mean, how it ends."""
+class PayloadReader(Fed):
+    """A wire of JSON payloads says how they are split, what they mean, how it ends."""
 
-    failure: WireError | None = None
-    done: bool = False
-    beats: int = 0
-    _broken: Garbled | None = None
-    _started: bool = False  # a payload of this wire was understood
-
-    def feed(self, data: bytes) -> list[Event]:
-        if self._broken:
-            raise self._broken
-        events: list[Event] = []
-        if self.done or self.failure:
-            return events
-        try:
-            self._read(self._split(data), events)
-        except Garbled as error:
-            self._broken = error
-            if not events:
-                raise
-        return events  # what came before the nonsense is still good
+    def _digest(self, data: bytes, events: list[Event]) -> None:
+        self._read(self._split(data), events)
 
     def end(self) -> list[Event]:
         if self._broken:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from understudy.dialects.json_access import encode
 from understudy.messages.parts import Json
 
 _Change = Callable[[dict[str, Json]], dict[str, Json]]
@@ -85,11 +84,3 @@ def _changed(schema: dict[str, Json], change: _Change, depth: int = 0) -> dict[s
         else:
             result[key] = value
     return change(result)
-
-
-def instruction(schema: dict[str, Json] | None) -> str:
-    """The schema as a sentence, for models that do not hold themselves to it (contract M5)."""
-    if schema is None:
-        return "Answer with one JSON object and nothing else."
-    told = encode(schema).decode()
-    return f"Answer with JSON that follows this schema, and nothing else: {told}"

@@ -98,6 +98,7 @@ def state_schema(request: Request) -> Request:
 
 
 def instruction(schema: Wire | None) -> str:
+    """The schema as a sentence, for models that do not hold themselves to it (contract M5)."""
     if schema is None:
         return "Answer with one JSON object and nothing else."
     told = msgspec.json.encode(schema).decode()
