@@ -40,6 +40,7 @@ class Attempt:
     benched: float = 0.0  # seconds this failure benched somebody for, 0 if it did not
     first_content: float | None = None  # seconds to the first content, streams only
     next: str = ""  # the target that comes next, "" if none does
+    began: float = field(default=0.0, repr=False, compare=False)  # clock seconds
 
     @property
     def word(self) -> str:

@@ -167,7 +167,8 @@ class _Trip:
             candidate.key,
             ProviderError(hurdle.fault or Fault.UNKNOWN, candidate.key, message=reason),
         )
-        self.record(Attempt(candidate.key, "skipped", hurdle.fault, reason=reason))
+        now = self.stage.clock()
+        self.record(Attempt(candidate.key, "skipped", hurdle.fault, reason=reason, began=now))
 
     def too_late(self, candidate: Candidate, now: float) -> None:
         """Admitted, but the request's own time is up: somebody else may probe it."""
@@ -346,6 +347,7 @@ class _Attempt:
             seconds,
             None if committed is None else committed - started,
             self._next(then),
+            started,
         )
 
     def _next(self, then: str) -> str:
