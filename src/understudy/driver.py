@@ -54,6 +54,10 @@ class Cast:
         fitted = fit(request, described.capabilities(model))
         return self.providers[name], Call(model, fitted, step.credential), described.patience
 
+    def patience(self, step: Try) -> Patience:
+        described = self.described.get(step.target.provider)
+        return PATIENCE if described is None else described.patience
+
 
 def capabilities_of(provider: Provider, model: str) -> Capabilities:
     """Everything known of a model, its window included; may be slow the first time."""
@@ -97,6 +101,19 @@ def from_below(error: asyncio.CancelledError) -> ProviderError:
     return failure
 
 
+def term(step: Try, seconds: float) -> float:
+    """Seconds to the first content: the provider's own limit, or the caller's if that is less."""
+    theirs = math.inf if step.limit is None else step.limit
+    return min(seconds, theirs) if seconds > 0 else theirs
+
+
+def overdue(step: Try, seconds: float, phase: str = "pre_first_byte") -> Exception:
+    """What it means that a target's `term` is over."""
+    if step.limit is not None and not 0 < seconds <= step.limit:
+        return OutOfTime(f"no time left after {in_seconds(step.limit)}")
+    return Stall(phase, step.target.provider, seconds)
+
+
 def guard(
     clock: Clock, step: Try, seconds: float, phase: str, watches: Watches | None = None
 ) -> AbstractContextManager[object]:
@@ -105,14 +122,10 @@ def guard(
     Before the first content the caller's limit is the target's share of the deadline; after it,
     what is left of the deadline itself.
     """
-    own = seconds if seconds > 0 else math.inf
     if phase == "mid_stream":
-        theirs = step.deadline - clock()
-    else:
-        theirs = math.inf if step.limit is None else step.limit
-    if own == theirs == math.inf:
+        step = step._replace(limit=step.deadline - clock())
+    limit = term(step, seconds)
+    if limit == math.inf:
         return nullcontext()
     watch = Alone(clock) if watches is None else watches.here()
-    if own <= theirs:
-        return Watchdog(watch, own, partial(Stall, phase, step.target.provider, own))
-    return Watchdog(watch, theirs, partial(OutOfTime, f"no time left after {in_seconds(theirs)}"))
+    return Watchdog(watch, limit, partial(overdue, step, seconds, phase))

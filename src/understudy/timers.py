@@ -19,6 +19,13 @@ class Handle(Protocol):
     def cancel(self) -> None: ...
 
 
+class Waiting(Protocol):
+    """Something that must not take for ever."""
+
+    def fire(self) -> None:
+        """Its time is up."""
+
+
 Later = Callable[[float, Callable[[], None]], Handle]  # delay in seconds, what to do then
 
 
@@ -59,10 +66,10 @@ class Alone:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
 
-    def begin(self, dog: Watchdog, seconds: float) -> None:
+    def begin(self, dog: Waiting, seconds: float) -> None:
         self._handle = call_later(self._clock, seconds, dog.fire)
 
-    def end(self, dog: Watchdog) -> None:
+    def end(self, dog: Waiting) -> None:
         self._handle.cancel()
 
 
@@ -82,16 +89,16 @@ class Shared:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._waits: dict[Watchdog, float] = {}  # and when each is over, by the loop's time
+        self._waits: dict[Waiting, float] = {}  # and when each is over, by the loop's time
         self._rings_at = math.inf
         self._timer: Handle | None = None
 
-    def begin(self, dog: Watchdog, seconds: float) -> None:
+    def begin(self, dog: Waiting, seconds: float) -> None:
         due = self._waits[dog] = self._loop.time() + seconds
         if due < self._rings_at:
             self._ring_at(due)
 
-    def end(self, dog: Watchdog) -> None:
+    def end(self, dog: Waiting) -> None:
         self._waits.pop(dog, None)
 
     def _ring_at(self, due: float) -> None:

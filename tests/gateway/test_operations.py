@@ -257,7 +257,9 @@ def test_a_gateway_that_drains_is_not_ready_at_once_while_streams_go_on() -> Non
             served.runtime.stopping.set()
             await until(lambda: served.events("draining"))
             ear = Ear()
-            await served.runtime.gateway(Request("GET", b"/readyz", []), Reply(ear, True))
+            work = served.runtime.gateway(Request("GET", b"/readyz"), Reply(ear, True))
+            assert work is not None
+            await work
             assert ear.heard.startswith(b"HTTP/1.1 503 ")
             rest.set()
             assert (first + await line.rest(headers)).endswith(HELLO_STREAM[-1])

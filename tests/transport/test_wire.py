@@ -92,10 +92,10 @@ def at_once(coroutine: Coroutine[None, None, T]) -> T:
 def exchange(loop: asyncio.AbstractEventLoop, pieces: list[bytes], *, eof: bool) -> Outcome:
     """Play the server's bytes to a connection, piece by piece, and see what becomes of them."""
     home, line = Nursery(), Line()
-    connection = Connection(home, ORIGIN, loop)
+    connection = Connection(home, ORIGIN)
     connection.connection_made(line)
-    waiter = connection.begin(ask(ORIGIN), LIMITS)
-    assert waiter is not None
+    waiter: asyncio.Future[Answer] = loop.create_future()
+    assert connection.begin(ask(ORIGIN), LIMITS, waiter)
     for piece in pieces:
         if not line.closed:
             connection.data_received(piece)
@@ -248,7 +248,7 @@ def test_an_idle_connection_that_is_spoken_to_is_closed(
     loop: asyncio.AbstractEventLoop, more: bytes
 ) -> None:
     line = Line()
-    connection = Connection(Nursery(), ORIGIN, loop)
+    connection = Connection(Nursery(), ORIGIN)
     connection.connection_made(line)
     connection.data_received(more)
     assert line.closed
@@ -256,11 +256,11 @@ def test_an_idle_connection_that_is_spoken_to_is_closed(
 
 def test_a_dead_connection_takes_no_request(loop: asyncio.AbstractEventLoop) -> None:
     line = Line()
-    connection = Connection(Nursery(), ORIGIN, loop)
-    assert connection.begin(ask(ORIGIN), LIMITS) is None
+    connection = Connection(Nursery(), ORIGIN)
+    assert not connection.begin(ask(ORIGIN), LIMITS, loop.create_future())
     connection.connection_made(line)
     line.abort()
-    assert connection.begin(ask(ORIGIN), LIMITS) is None
+    assert not connection.begin(ask(ORIGIN), LIMITS, loop.create_future())
 
 
 def test_a_connection_that_ends_while_paused_goes_home_reading(
@@ -268,10 +268,10 @@ def test_a_connection_that_ends_while_paused_goes_home_reading(
 ) -> None:
     """TLS may hand over bytes it had already read; a deaf idle connection would miss its end."""
     home, line = Nursery(), Line()
-    connection = Connection(home, ORIGIN, loop)
+    connection = Connection(home, ORIGIN)
     connection.connection_made(line)
-    waiter = connection.begin(ask(ORIGIN), LIMITS)
-    assert waiter is not None
+    waiter: asyncio.Future[Answer] = loop.create_future()
+    assert connection.begin(ask(ORIGIN), LIMITS, waiter)
     connection.data_received(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\na")
     waiter.result().pause()
     assert not line.reading
@@ -297,7 +297,7 @@ def test_a_look_at_the_socket_tells_whether_the_peer_spoke_or_left(
 ) -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        connection = Connection(Nursery(), ORIGIN, loop)
+        connection = Connection(Nursery(), ORIGIN)
         connection.connection_made(Line(ours, encrypted=encrypted))
         theirs.sendall(said)
         if closed:

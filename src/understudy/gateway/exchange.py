@@ -1,180 +1,225 @@
 """One client request over one chain: bytes where both sides speak alike, else translated.
 
-Drives the walk like the library does; what differs is only what an attempt is made of.
+Drives the walk from callbacks: it moves when an attempt has an outcome, and never waits itself.
+What differs from the library is only what an attempt is made of.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from secrets import token_hex
+from typing import Protocol
 
 import msgspec
 
-from understudy.core.errors import InvalidRequest, ProviderError
+from understudy.core.errors import ChainExhausted, InvalidRequest, ProviderError
 from understudy.core.faults import Fault
 from understudy.core.target import Attempt
-from understudy.core.walk import COMMITTED, Step, Try, Wait, walk
+from understudy.core.walk import COMMITTED, RELAY, Step, Try, Wait, walk
 from understudy.dialects.anthropic import Anthropic
-from understudy.dialects.base import Dialect, Garbled, StreamWriter, WireError
+from understudy.dialects.base import StreamWriter
 from understudy.dialects.json_access import encode
 from understudy.dialects.openai_chat import OpenAIChat, wants_usage
 from understudy.dialects.openai_responses import OpenAIResponses
-from understudy.driver import PATIENCE, Cast, drive, guard
-from understudy.gateway.carriers import Carrier, EventCarrier, RawCarrier, Watch
+from understudy.driver import Cast
+from understudy.gateway.ask import Ask, Errand, fields_of, with_model
+from understudy.gateway.flows import Alike, Translated
 from understudy.gateway.glance import usage_of
+from understudy.gateway.hops import Hop, Streamed, Whole
 from understudy.gateway.http import Reply
-from understudy.gateway.refusals import Refusal, of_error
+from understudy.gateway.played import PlayedStream, PlayedWhole
 from understudy.messages.capabilities import ANYTHING, Capabilities
 from understudy.messages.fit import fit
 from understudy.messages.request import Request
-from understudy.messages.response import Usage
-from understudy.providers.base import Call, Patience, Provider
+from understudy.messages.response import Response, Usage
+from understudy.providers.base import Call, Provider
 from understudy.providers.http import HttpProvider
-from understudy.timers import sleep
+from understudy.timers import Handle, call_later
 
-SHALLOW = msgspec.json.Decoder(dict[str, msgspec.Raw])
-ENCODER = msgspec.json.Encoder()
 ID_PREFIXES = {"openai": "chatcmpl-", "responses": "resp_", "anthropic": "msg_"}
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
-    """How a surface carries things."""
+class Client(Protocol):
+    """Who asked. Told of every attempt, and at last of one outcome."""
 
-    in_body: bool = True  # the model's name; Gemini has it in the URL
-    relayable: bool = True  # bytes of the same dialect may go through as they are
+    reply: Reply
 
+    def attempt(self, attempt: Attempt) -> None: ...
 
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """What a client wants, read only as far as routing needs."""
+    def begin(self, serving: str, first: bytes) -> None:
+        """A stream's first content is in hand."""
 
-    dialect: Dialect
-    model: str
-    stream: bool
-    body: bytes
-    where: Where = Where()
+    def answered(self, body: bytes) -> None:
+        """All is well: the whole answer, or the rest of a stream."""
+
+    def failed(self, error: Exception) -> None:
+        """Nobody answered; or whose stream had begun broke off."""
+
+    def broken(self, error: Exception) -> None:
+        """A fault of ours."""
 
 
 class Exchange:
     """One request being answered."""
 
-    def __init__(
-        self, ask: Ask, cast: Cast, deadline: float, observe: Callable[[Attempt], None]
-    ) -> None:
+    __slots__ = (
+        "_client",
+        "_fields",
+        "_hop",
+        "_neutral",
+        "_pause",
+        "_steps",
+        "ask",
+        "cast",
+        "story",
+        "usage",
+    )
+
+    def __init__(self, ask: Ask, cast: Cast, deadline: float, client: Client) -> None:
         self.ask = ask
         self.cast = cast
         self.story: list[Attempt] = []
         self.usage: Usage | None = None
-        self._observe = observe
+        self._client = client
         self._steps = walk(cast.chain, cast.stage, deadline=deadline, observe=self._note)
         self._neutral: Request | None = None
-        self._shallow: dict[str, msgspec.Raw] | None = None
-        self._carrier: Carrier | None = None
-        self._step: Try | None = None
+        self._fields: dict[str, msgspec.Raw] | None = None
+        self._hop: Hop | None = None
+        self._pause: Handle | None = None
 
-    async def plain(self) -> bytes:
-        """The whole answer, in the client's dialect."""
-        body = await drive(self._steps, self._answer)
-        assert isinstance(body, bytes)
-        return body
+    def begin(self) -> None:
+        self._go(None)
 
-    async def streamed(self, reply: Reply, headers: Callable[[], bytes]) -> Refusal | None:
-        """Stream to the client; what went wrong after the first content, if anything did."""
+    def leave(self) -> None:
+        """The client is gone: everything under way ends now, and nobody is blamed."""
+        if self._hop is not None:
+            self._hop.stop()
+        if self._pause is not None:
+            self._pause.cancel()
+        self._steps.close()
+
+    def close(self) -> None:
+        """Nothing more to do. Who knew each other lets go: no garbage for the collector."""
+        self._hop = None
+
+    def parting(self, status: int, message: str, kind: str) -> bytes:
+        """The last words to a client whose stream broke."""
+        hop = self._hop
+        return b"" if hop is None else hop.parting(status, message, kind)
+
+    # -- told by attempts; see `hops.Caller` --------------------------------------------------
+
+    def answered(self, answer: bytes) -> None:
+        hop = self._hop
+        if isinstance(hop, Streamed | PlayedStream):
+            self.usage = hop.usage
+        self._go(answer)
+
+    def failed(self, error: Exception) -> None:
+        self._go(None, error)
+
+    def committed(self, hop: Hop) -> None:
+        self._go(COMMITTED)
+
+    # -- the walk -----------------------------------------------------------------------------
+
+    def _go(self, value: object, error: Exception | None = None) -> None:
+        """Tell the walk how it went, and do what it says next."""
+        steps = self._steps
         try:
-            await drive(self._steps, self._open)
-            carrier, step = self._carrier, self._step
-            assert carrier is not None
-            assert step is not None
-            self.serving = step.target.key
-            reply.start(200, headers(), carrier.first)
-            return await self._carried(reply, carrier, step)
+            while True:
+                try:
+                    step = steps.send(value) if error is None else steps.throw(error)
+                except StopIteration as end:
+                    return self._client.answered(end.value)
+                except (ProviderError, ChainExhausted, InvalidRequest) as failure:
+                    return self._client.failed(failure)
+                try:
+                    return self._act(step)
+                except Exception as problem:  # noqa: BLE001 - the walk decides what to do with it
+                    error = problem
+        except Exception as bug:  # noqa: BLE001 - it must not leave its client waiting
+            self._client.broken(bug)
         finally:
-            self._steps.close()
-            if self._carrier is not None:
-                await self._carrier.close()
+            error = None  # its traceback holds this frame: together they would be a cycle
 
-    serving = ""  # the target whose content is being streamed
+    def _act(self, step: Step) -> None:
+        if isinstance(step, Try):
+            self._hop = self._stream(step) if self.ask.stream else self._plain(step)
+        elif step is RELAY:
+            self._relay()
+        elif isinstance(step, Wait):
+            clock = self.cast.stage.clock
+            self._pause = call_later(clock, step.seconds, self._waited)
 
-    async def _carried(self, reply: Reply, carrier: Carrier, step: Try) -> Refusal | None:
-        watch = Watch(self.cast.stage.clock, step, self._patience(step).idle)
-        try:
-            await carrier.carry(reply, watch)
-        except Exception as error:  # noqa: BLE001 - the walk judges it, and always stops here
-            refusal = self._broken(error)
-        else:
-            self.usage = carrier.usage
-            with suppress(StopIteration):
-                self._steps.send(None)
-            reply.finish()
-            return None
-        reply.finish(carrier.parting(refusal.status, refusal.message, refusal.kind))
-        return refusal
+    def _waited(self) -> None:
+        self._pause = None
+        self._go(None)
 
-    def _broken(self, error: Exception) -> Refusal:
-        try:
-            self._steps.throw(error)
-        except ProviderError as failure:
-            return of_error(failure, self.ask.dialect.name)
-        raise AssertionError("a committed walk stops at its first error")
+    def _relay(self) -> None:
+        hop = self._hop
+        assert isinstance(hop, Streamed | PlayedStream)
+        self._client.begin(hop.target, hop.first)
+        hop.carry(self._client.reply)
 
     # -- what an attempt is made of -----------------------------------------------------------
 
-    async def _answer(self, step: Step) -> object:
-        if isinstance(step, Wait):
-            await sleep(self.cast.stage.clock, step.seconds)
-            return None
-        assert isinstance(step, Try)
+    def _plain(self, step: Try) -> Hop:
         provider = self.cast.providers[step.target.provider]
-        limit = self._patience(step).response
-        with guard(self.cast.stage.clock, step, limit, "pre_first_byte"):
-            if isinstance(provider, HttpProvider) and self._relays(provider, step):
-                return await self._relayed(provider, step)
-            return await self._translated(provider, step)
+        model, errand = step.target.model, self.ask.errand
+        if errand is not None:
+            able = _able(provider, errand)
+            hop = Whole(self, self.cast, step, able, self._run_errand)
+            hop.start(errand.path(model), self._body(step))
+        elif not isinstance(provider, HttpProvider):
+            played = PlayedWhole(self, self.cast, step, self._call(step), self._written)
+            played.start()
+            return played
+        elif self._relays(provider, step):
+            hop = Whole(self, self.cast, step, provider, self._relayed)
+            hop.start(provider.dialect.path(model, False), self._body(step))
+        else:
+            hop = Whole(self, self.cast, step, provider, self._translated)
+            hop.start(provider.dialect.path(model, False), self._foreign(provider, step))
+        return hop
 
-    async def _relayed(self, provider: HttpProvider, step: Try) -> bytes:
-        body = await provider.relay(step.target.model, self._body(step), step.credential)
-        try:
-            self.usage = usage_of(provider.dialect, body)
-        except (WireError, Garbled) as error:
-            raise provider.not_an_answer(error, stream=False) from error
+    def _stream(self, step: Try) -> Hop:
+        provider, model = self.cast.providers[step.target.provider], step.target.model
+        if not isinstance(provider, HttpProvider):
+            played = PlayedStream(self, self.cast, step, self._call(step), self._writer())
+            played.start()
+            return played
+        if self._relays(provider, step):
+            hop = Streamed(self, self.cast, step, provider, Alike(provider, model))
+            hop.start(provider.dialect.path(model, True), self._body(step))
+        else:
+            flow = Translated(provider.dialect.reader(), self._writer())
+            hop = Streamed(self, self.cast, step, provider, flow)
+            hop.start(provider.dialect.path(model, True), self._foreign(provider, step))
+        return hop
+
+    def _relayed(self, provider: HttpProvider, body: bytes) -> bytes:
+        self.usage = usage_of(provider.dialect, body)
         return body
 
-    async def _translated(self, provider: Provider, step: Try) -> bytes:
-        response = await provider.generate(self._call(step))
+    def _run_errand(self, provider: HttpProvider, body: bytes) -> bytes:
+        assert self.ask.errand is not None
+        self.usage = self.ask.errand.usage(body)
+        return body
+
+    def _translated(self, provider: HttpProvider, body: bytes) -> bytes:
+        return self._written(provider.dialect.read_response(body))
+
+    def _written(self, response: Response) -> bytes:
         if reason := response.blank:
             raise ProviderError(Fault.EMPTY_CONTENT, message=reason, billing="maybe_billed")
         self.usage = response.usage
         named = response if response.id else replace(response, id=self._answer_id())
         return encode(self.ask.dialect.write_response(named, self.ask.model))
 
-    async def _open(self, step: Step) -> object:
-        if isinstance(step, Wait):
-            await sleep(self.cast.stage.clock, step.seconds)
-            return None
-        assert isinstance(step, Try)
-        provider = self.cast.providers[step.target.provider]
-        patience = self._patience(step)
-        carrier: Carrier
-        if isinstance(provider, HttpProvider) and self._relays(provider, step):
-            carrier = RawCarrier(provider, step, self._body(step))
-        else:
-            source = provider.stream(self._call(step))
-            carrier = EventCarrier(source, self._writer(), patience.idle)
-        try:
-            with guard(self.cast.stage.clock, step, patience.first_byte, "pre_first_byte"):
-                await carrier.establish()
-        except BaseException:
-            await carrier.close()
-            raise
-        self._carrier, self._step = carrier, step
-        return COMMITTED
-
     def _relays(self, provider: HttpProvider, step: Try) -> bool:
         """Same dialect, and nothing in the request has to be changed for this target."""
-        if provider.dialect.name != self.ask.dialect.name or not self.ask.where.relayable:
+        if provider.dialect.name != self.ask.dialect.name or not self.ask.relayable:
             return False
         caps = provider.capabilities(step.target.model)
         return self._harmless(caps) or fit(self.neutral, caps) is self.neutral
@@ -189,14 +234,15 @@ class Exchange:
             or (not caps.streaming and self.ask.stream)
         )
 
+    def _foreign(self, provider: HttpProvider, step: Try) -> bytes:
+        """The request in the target's dialect."""
+        call = self._call(step)
+        return encode(provider.dialect.write_request(call.request, call.model, self.ask.stream))
+
     def _call(self, step: Try) -> Call:
         described = self.cast.described.get(step.target.provider)
         caps = ANYTHING if described is None else described.capabilities(step.target.model)
         return Call(step.target.model, fit(self.neutral, caps), step.credential)
-
-    def _patience(self, step: Try) -> Patience:
-        described = self.cast.described.get(step.target.provider)
-        return PATIENCE if described is None else described.patience
 
     def _writer(self) -> StreamWriter:
         ask, name = self.ask, self._answer_id()
@@ -224,39 +270,20 @@ class Exchange:
     def _body(self, step: Try) -> bytes:
         """The client's body with `model` replaced and nothing else touched."""
         ask = self.ask
-        if not ask.where.in_body or ask.model == step.target.model:
+        if not ask.in_body or ask.model == step.target.model:
             return ask.body
-        if self._shallow is None:
-            self._shallow = SHALLOW.decode(ask.body)
-        model = msgspec.Raw(ENCODER.encode(step.target.model))
-        return ENCODER.encode({**self._shallow, "model": model})
+        if self._fields is None:
+            self._fields = fields_of(ask.body)
+        return with_model(self._fields, step.target.model)
 
     def _note(self, attempt: Attempt) -> None:
         self.story.append(attempt)
-        self._observe(attempt)
+        self._client.attempt(attempt)
 
 
-class Peek(msgspec.Struct):
-    """The two fields that routing needs."""
-
-    model: str
-    stream: bool | None = None
-
-
-PEEK = msgspec.json.Decoder(Peek)
-
-
-def peek(body: bytes) -> Peek:
-    """Raises InvalidRequest naming the field that is wrong."""
-    try:
-        return PEEK.decode(body)
-    except msgspec.ValidationError as error:
-        raise InvalidRequest(_field(str(error))) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidRequest(f"the body is not JSON: {error}") from None
-
-
-def _field(message: str) -> str:
-    if "missing required field" in message:
-        return "$.model: the model is missing; name an alias or provider/model"
-    return message
+def _able(provider: Provider, errand: Errand) -> HttpProvider:
+    """The provider, if it can run this errand."""
+    if not isinstance(provider, HttpProvider) or provider.dialect.name != errand.dialect:
+        message = f"{errand.name} needs a target that speaks {errand.dialect}"
+        raise ProviderError(Fault.UNSUPPORTED, message=message, billing="not_sent")
+    return provider

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Protocol
 from urllib.parse import parse_qs, unquote
 
 REASONS = {status.value: status.phrase.encode() for status in HTTPStatus}
+NO_HEADERS: Mapping[bytes, bytes] = {}
 
 
 class Outlet(Protocol):
@@ -20,6 +21,7 @@ class Outlet(Protocol):
 
     def put(self, data: bytes) -> None: ...
     def abort(self) -> None: ...
+    def over(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,24 +37,28 @@ class ServerLimits:
 
 
 class Request:
-    """One request, whole. Headers are looked up in any case."""
+    """One request, whole. Its headers' names are in lower case."""
 
-    __slots__ = ("_headers", "body", "method", "path", "peer", "query", "raw_headers")
+    __slots__ = ("_headers", "body", "method", "path", "peer", "query")
 
-    def __init__(self, method: str, target: bytes, raw_headers: list[tuple[bytes, bytes]]) -> None:
+    def __init__(
+        self,
+        method: str,
+        target: bytes,
+        headers: Mapping[bytes, bytes] = NO_HEADERS,
+        body: bytes = b"",
+        peer: str = "",
+    ) -> None:
         path, _, query = target.partition(b"?")
         self.method = method
         self.path = path.decode("latin-1")
         self.query = query.decode("latin-1")
-        self.raw_headers = raw_headers
-        self.body = b""
-        self.peer = ""
-        self._headers: dict[bytes, bytes] | None = None
+        self.body = body
+        self.peer = peer
+        self._headers = headers
 
     def header(self, name: bytes) -> str:
         """The value of a header, given in lower case; "" if absent."""
-        if self._headers is None:
-            self._headers = {key.lower(): value for key, value in self.raw_headers}
         value = self._headers.get(name)
         return "" if value is None else value.decode("latin-1")
 
@@ -70,15 +76,16 @@ class Reply:
     """How the application answers. Whole, or as chunks; the first write is the point of no return.
 
     `paused` is true while the client takes nothing; whoever pushes calls `when_flowing` then.
+    Who answers from callbacks sets `left`, to be told of a client that is gone, and says `over`.
     """
 
-    __slots__ = ("_keep", "_outlet", "chunked", "status", "written")
+    __slots__ = ("_outlet", "keep", "left", "status", "written")
 
     def __init__(self, outlet: Outlet, keep: bool) -> None:
         self._outlet = outlet
-        self._keep = keep
+        self.keep = keep  # may the client ask again on this connection
+        self.left: Callable[[], None] | None = None
         self.status = 0
-        self.chunked = False
         self.written = 0  # bytes of body handed to the client
 
     @property
@@ -93,7 +100,7 @@ class Reply:
         """A whole answer. `headers` is rendered lines, each ended by CRLF."""
         self.status = status
         self.written = len(body)
-        keep = b"" if self._keep else b"connection: close\r\n"
+        keep = b"" if self.keep else b"connection: close\r\n"
         self._outlet.put(
             b"HTTP/1.1 %d %b\r\n%b%bcontent-length: %d\r\n\r\n%b"
             % (status, REASONS.get(status, b"Unknown"), headers, keep, len(body), body)
@@ -102,16 +109,17 @@ class Reply:
     def start(self, status: int, headers: bytes, first: bytes = b"") -> None:
         """The head of a chunked answer, with its first piece."""
         self.status = status
-        self.chunked = True
-        keep = b"" if self._keep else b"connection: close\r\n"
-        head = b"HTTP/1.1 %d %b\r\n%b%btransfer-encoding: chunked\r\n\r\n" % (
-            status,
-            REASONS.get(status, b"Unknown"),
-            headers,
-            keep,
-        )
         self.written += len(first)
-        self._outlet.put(head + (b"%x\r\n%b\r\n" % (len(first), first) if first else b""))
+        self._outlet.put(
+            b"HTTP/1.1 %d %b\r\n%b%btransfer-encoding: chunked\r\n\r\n%b"
+            % (
+                status,
+                REASONS.get(status, b"Unknown"),
+                headers,
+                b"" if self.keep else b"connection: close\r\n",
+                b"%x\r\n%b\r\n" % (len(first), first) if first else b"",
+            )
+        )
 
     def write(self, data: bytes) -> None:
         if data:
@@ -124,9 +132,14 @@ class Reply:
         piece = b"%x\r\n%b\r\n" % (len(last), last) if last else b""
         self._outlet.put(piece + b"0\r\n\r\n")
 
+    def over(self) -> None:
+        """Nothing more comes: the connection may go on to its next request, or end."""
+        self.left = None
+        self._outlet.over()
+
     def abort(self) -> None:
         """Break off: the client sees a connection that ends in the middle."""
-        self._keep = False
+        self.keep = False
         self._outlet.abort()
 
     def when_flowing(self, callback: Callable[[], None]) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Protocol
+
+import msgspec
 
 from understudy.core.target import Attempt
 from understudy.messages.response import Usage
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
+class Opening(msgspec.Struct, frozen=True, gc=False):
     """What is known when a request comes in."""
 
     id: str
@@ -22,8 +22,7 @@ class Opening:
     trace: str = ""  # the client's `traceparent`, if anybody traces
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(msgspec.Struct, frozen=True, gc=False):
     """One finished request."""
 
     opening: Opening
@@ -34,7 +33,7 @@ class Record:
     usage: Usage | None = None
     target: str = ""  # who served, "" if nobody
     sent: int = 0  # bytes of body
-    reason: str = field(default="", repr=False)
+    reason: str = ""
 
 
 class Reader(Protocol):

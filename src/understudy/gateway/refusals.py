@@ -10,6 +10,9 @@ from understudy.core.faults import Fault
 from understudy.core.target import Attempt
 from understudy.dialects.base import Dialect
 from understudy.dialects.json_access import encode
+from understudy.gateway.http import Reply
+
+JSON = b"content-type: application/json\r\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,13 @@ def _stopped(error: ProviderError, dialect: str) -> Refusal:
     if error.retry_after is not None:
         headers["retry-after"] = str(max(1, math.ceil(error.retry_after)))
     return Refusal(status, str(error), str(error.fault), headers, error.body if same else b"")
+
+
+def apologise(reply: Reply, dialect: Dialect) -> None:
+    """A bug of ours: say so if nothing was said; what was begun is broken off."""
+    if reply.started:
+        return reply.abort()
+    reply.send(500, JSON, encode(dialect.write_error(500, "a fault of ours", "internal")))
 
 
 def story(attempts: list[Attempt]) -> str:

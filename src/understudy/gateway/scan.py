@@ -50,7 +50,7 @@ MARKS = {
 class Scan:
     """One stream, chunk by chunk."""
 
-    __slots__ = ("_marks", "_rest", "error", "finished", "over")
+    __slots__ = ("_marks", "_rest", "alive", "error", "finished", "over")
 
     def __init__(self, dialect: str) -> None:
         self._marks = MARKS[dialect]
@@ -58,24 +58,30 @@ class Scan:
         self.over = False
         self.finished = False  # the answer's own end was told, though not the stream's
         self.error = b""  # an error's payload, for the classifier
+        self.alive = False  # was the last chunk any progress
 
-    def feed(self, data: bytes) -> bool:
-        """Look at a chunk; was it progress?"""
+    def feed(self, data: bytes) -> None:
+        """Look at a chunk."""
         marks, window = self._marks, self._rest + data
         last = window.rfind(b"\n")
         self._rest = window[max(last, len(window) - LINE_MAX) :]
-        for mark in marks.over:
-            if mark in window:
-                self.over = True
-        for mark in marks.finish:
-            if mark in window:
-                self.finished = True
+        if not self.over:
+            for mark in marks.over:
+                if mark in window:
+                    self.over = True
+                    break
+        if not self.finished:
+            for mark in marks.finish:
+                if mark in window:
+                    self.finished = True
+                    break
         for mark in marks.error:
             if mark in window:
                 self.error = self.error or _error(window)
-        if b"{" not in data:
-            return b"[DONE]" in data  # comments and blank lines are silence
-        return not marks.quiet or not self._only_quiet(data)
+        if b"{" in data:
+            self.alive = not marks.quiet or not self._only_quiet(data)
+        else:
+            self.alive = b"[DONE]" in data  # comments and blank lines are silence
 
     @property
     def complete(self) -> bool:

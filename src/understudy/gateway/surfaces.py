@@ -8,7 +8,8 @@ from urllib.parse import unquote
 from understudy.core.errors import InvalidRequest
 from understudy.dialects.base import Dialect
 from understudy.dialects.table import DIALECTS, dialect_named
-from understudy.gateway.exchange import Ask, Where, peek
+from understudy.gateway.ask import Ask, peek
+from understudy.gateway.errands import ERRANDS
 from understudy.gateway.http import Request
 
 PATHS = {
@@ -42,6 +43,10 @@ class Surfaces:
             seen = peek(request.body)
             stream = name in STREAMS_UNASKED if seen.stream is None else seen.stream
             return Ask(self.dialects[name], seen.model, stream, request.body)
+        errand = ERRANDS.get(request.path)
+        if errand is not None:
+            dialect, body = self.dialects[errand.dialect], request.body
+            return Ask(dialect, peek(body).model, False, body, errand=errand)
         if request.path.startswith(GEMINI):
             return self._gemini(request)
         return None
@@ -66,5 +71,4 @@ class Surfaces:
         array = stream and request.parameter("alt") != "sse"
         # Without `alt=sse` the client expects one JSON array; targets are always asked for SSE.
         dialect = dialect_named("gemini", ARRAY) if array else self.dialects["gemini"]
-        where = Where(in_body=False, relayable=not array)
-        return Ask(dialect, unquote(model), stream, request.body, where)
+        return Ask(dialect, unquote(model), stream, request.body, False, not array)

@@ -25,6 +25,7 @@ from understudy.providers.facts import facts, limits
 from understudy.providers.pool import Pool
 from understudy.providers.route import transport_for
 from understudy.providers.transport import Answer, Limits, Origin, Outgoing, Transport, render_head
+from understudy.providers.wire import Connection, Waiter
 
 SNIPPET = 200  # characters of a provider's own words that are kept
 
@@ -87,6 +88,7 @@ class HttpProvider:
         given = [c.secret for c in self._credentials] + list(settings.headers.values())
         self._secrets = tuple(secret for secret in given if len(secret) >= 4)
         self._transport: Transport = settings.transport or Pool()
+        self._pool = self._transport if isinstance(self._transport, Pool) else None
         self._origin = Origin.from_url(self.base_url) if self.base_url else None
         self._prefix = urlsplit(self.base_url).path.rstrip("/")
         self._heads: dict[tuple[str, str], bytes] = {}
@@ -136,10 +138,10 @@ class HttpProvider:
         try:
             body = await answer.read()
             if answer.status >= 300:
-                raise self._refused(answer, body, stream=False)
+                raise self.refused(answer, body, stream=False)
             return self.dialect.read_response(body)
         except (WireError, Garbled) as error:
-            raise self._no_answer(error, stream=False) from error
+            raise self.not_an_answer(error, stream=False) from error
         finally:
             answer.close()
 
@@ -148,12 +150,12 @@ class HttpProvider:
         begun = False
         try:
             if answer.status >= 300:
-                raise self._refused(answer, await answer.read(), stream=True)
+                raise self.refused(answer, await answer.read(), stream=True)
             async for event in self._events(answer):
                 begun = True
                 yield event
         except (WireError, Garbled, Truncated) as error:
-            raise self._no_answer(error, stream=True, begun=begun) from error
+            raise self.not_an_answer(error, stream=True, begun=begun) from error
         except ProviderError as error:
             # A socket that dies after content was handed out is a broken stream, not a blip.
             if begun and error.fault is Fault.TRANSIENT and error.status_code is None:
@@ -165,29 +167,20 @@ class HttpProvider:
     async def aclose(self) -> None:
         await self._transport.aclose()
 
-    async def open(self, model: str, body: bytes, credential: str, *, stream: bool) -> Answer:
-        """Send a body as it is; the answer's head is in hand and is no refusal."""
-        answer = await self._post(self.dialect.path(model, stream), body, credential)
-        if answer.status >= 300:
-            try:
-                raise self._refused(answer, await answer.read(), stream=stream)
-            finally:
-                answer.close()
-        return answer
+    async def send(self, path: str, body: bytes, credential: str) -> Answer:
+        """Post a body as it is; the answer's head is in hand, whatever it says."""
+        return await self._transport.send(
+            self._outgoing(path, body, credential), self.settings.limits
+        )
 
-    async def relay(self, model: str, body: bytes, credential: str) -> bytes:
-        """A whole answer as it came. That it *is* one is for the caller to see."""
-        answer = await self.open(model, body, credential, stream=False)
-        try:
-            return await answer.read()
-        finally:
-            answer.close()
-
-    def not_an_answer(
-        self, error: WireError | Garbled | Truncated, *, stream: bool, begun: bool = False
-    ) -> ProviderError:
-        """What relayed bytes amount to that turned out to be no answer."""
-        return self._no_answer(error, stream=stream, begun=begun)
+    def at_once(
+        self, path: str, body: bytes, credential: str, waiter: Waiter
+    ) -> Connection | None:
+        """The same without awaiting anything, if a kept connection is free; see `Pool.at_once`."""
+        if self._pool is None:
+            return None
+        outgoing = self._outgoing(path, body, credential)
+        return self._pool.at_once(outgoing, self.settings.limits, waiter)
 
     async def _events(self, answer: Answer) -> AsyncGenerator[Event | Beat, None]:
         reader = self.dialect.reader()
@@ -211,26 +204,24 @@ class HttpProvider:
 
     async def _send(self, call: Call, *, stream: bool) -> Answer:
         body = encode(self.dialect.write_request(call.request, call.model, stream))
-        return await self._post(self.dialect.path(call.model, stream), body, call.credential)
+        return await self.send(self.dialect.path(call.model, stream), body, call.credential)
 
-    async def _post(self, path: str, body: bytes, credential: str) -> Answer:
+    def _outgoing(self, path: str, body: bytes, credential: str) -> Outgoing:
         if self.settings.missing or self._origin is None:
             raise ProviderError(
                 Fault.AUTH, status_code=401, message=self.settings.missing, billing="not_sent"
             )
-        head = self._head(self._prefix + path, credential)
-        outgoing = Outgoing(self._origin, head, body)
-        return await self._transport.send(outgoing, self.settings.limits)
+        head = self._heads.get((path, credential)) or self._head(path, credential)
+        return Outgoing(self._origin, head, body)
 
     def _head(self, path: str, label: str) -> bytes:
         """Rendered once per path and credential; few of both."""
-        head = self._heads.get((path, label))
-        if head is None:
-            assert self._origin is not None
-            head = render_head("POST", self._origin, path, self._headers(self._by_label[label]))
-            if len(self._heads) > 256:
-                self._heads.clear()
-            self._heads[path, label] = head
+        assert self._origin is not None
+        whole, headers = self._prefix + path, self._headers(self._by_label[label])
+        head = render_head("POST", self._origin, whole, headers)
+        if len(self._heads) > 256:
+            self._heads.clear()
+        self._heads[path, label] = head
         return head
 
     def _headers(self, credential: Credential) -> dict[str, str]:
@@ -246,7 +237,7 @@ class HttpProvider:
             **self.settings.headers,
         }
 
-    def _refused(self, answer: Answer, body: bytes, *, stream: bool) -> ProviderError:
+    def refused(self, answer: Answer, body: bytes, *, stream: bool) -> ProviderError:
         """An HTTP error status, classified from everything it said."""
         headers = {k.decode("latin-1"): v.decode("latin-1") for k, v in answer.headers}
         verdict = classify(
@@ -269,7 +260,7 @@ class HttpProvider:
         error.dialect, error.body = self.dialect.name, self.clear_body(body)
         return error
 
-    def _no_answer(
+    def not_an_answer(
         self, error: WireError | Garbled | Truncated, *, stream: bool, begun: bool = False
     ) -> ProviderError:
         """A 200 that is no answer: an error inside it, nonsense, or half of one."""

@@ -21,7 +21,7 @@ from understudy.providers.answer import Answer
 from understudy.providers.dial import dial
 from understudy.providers.transport import Limits, Origin, Outgoing
 from understudy.providers.trouble import Cut, trouble
-from understudy.providers.wire import CLOSING, Connection
+from understudy.providers.wire import CLOSING, Connection, Waiter
 
 Clock = Callable[[], float]
 
@@ -51,7 +51,7 @@ class Lane:
         clock: Clock,
     ) -> None:
         self._origin = origin
-        self._loop = loop
+        self.loop = loop
         self._room = room
         self._context = context
         self._clock = clock
@@ -92,11 +92,11 @@ class Lane:
         return connection
 
     async def _connect(self, limits: Limits) -> Connection:
-        connection = Connection(self, self._origin, self._loop)
+        connection = Connection(self, self._origin)
         patience = asyncio.timeout(limits.connect)
         try:
             async with patience:
-                await dial(self._loop, self._origin, self._context, lambda: connection)
+                await dial(self.loop, self._origin, self._context, lambda: connection)
         except TimeoutError as error:
             if not patience.expired():
                 raise
@@ -111,7 +111,7 @@ class Lane:
 
     async def _queue(self) -> Connection | None:
         """Wait in line for a connection, or for the room to open one (None)."""
-        place: asyncio.Future[Connection | None] = self._loop.create_future()
+        place: asyncio.Future[Connection | None] = self.loop.create_future()
         self._line.append(place)
         try:
             return await place
@@ -159,7 +159,7 @@ class Lane:
 
     def shut(self) -> asyncio.Future[None]:
         """Close everything, those at work included; the future is when all of it is closed."""
-        self._gone = gone = self._loop.create_future()
+        self._gone = gone = self.loop.create_future()
         self._idle.clear()
         while self._line:
             place = self._line.popleft()
@@ -188,26 +188,31 @@ class Pool:
         self._loops: dict[asyncio.AbstractEventLoop, dict[str, Lane]] = {}
 
     async def send(self, outgoing: Outgoing, limits: Limits) -> Answer:
-        loop = asyncio.get_running_loop()
-        lanes = self._loops.get(loop)
-        lane = lanes.get(outgoing.origin.key) if lanes is not None else None
-        if lane is None:
-            lane = self._lane(loop, outgoing.origin)
-        connection = lane.take()
+        lane = self._lane(outgoing.origin)
+        waiter: asyncio.Future[Answer] = lane.loop.create_future()
+        connection = self.at_once(outgoing, limits, waiter)
         if connection is None:
             connection = await lane.open(limits)
-        waiter = connection.begin(outgoing, limits)
-        if waiter is None:
-            # It was dead and nothing was sent, so asking again cannot be billed twice.
-            connection = await lane.open(limits)
-            waiter = connection.begin(outgoing, limits)
-            if waiter is None:
-                raise trouble(ConnectionResetError(), outgoing.origin, sent=False)
+            if not connection.begin(outgoing, limits, waiter):
+                # It was dead and nothing was sent, so asking again cannot be billed twice.
+                connection = await lane.open(limits)
+                if not connection.begin(outgoing, limits, waiter):
+                    raise trouble(ConnectionResetError(), outgoing.origin, sent=False)
         try:
             return await waiter
         except asyncio.CancelledError:
-            connection.forsake(waiter)
+            if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
+                waiter.result().close()
+            else:
+                connection.forsake(waiter)
             raise
+
+    def at_once(self, outgoing: Outgoing, limits: Limits, waiter: Waiter) -> Connection | None:
+        """Send over a kept connection, if one is free: nothing is awaited. None: use `send`."""
+        connection = self._lane(outgoing.origin).take()
+        if connection is None or not connection.begin(outgoing, limits, waiter):
+            return None
+        return connection
 
     async def aclose(self) -> None:
         """Close every connection; those of other event loops as soon as they look."""
@@ -223,7 +228,13 @@ class Pool:
         for gone in closing:
             await gone
 
-    def _lane(self, loop: asyncio.AbstractEventLoop, origin: Origin) -> Lane:
+    def _lane(self, origin: Origin) -> Lane:
+        loop = asyncio.get_running_loop()
+        lanes = self._loops.get(loop)
+        lane = lanes.get(origin.key) if lanes is not None else None
+        return lane if lane is not None else self._new_lane(loop, origin)
+
+    def _new_lane(self, loop: asyncio.AbstractEventLoop, origin: Origin) -> Lane:
         for other in list(self._loops):
             if other.is_closed():
                 self._loops.pop(other, None)

@@ -94,7 +94,7 @@ def _cause(error: ValueError) -> str:
     return "the host is no domain name" if isinstance(error, UnicodeError) else "bad host or port"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)  # not frozen: one is made for each request, and that costs
 class Outgoing:
     """A request as bytes. The head comes from `render_head`, once per target and credential."""
 

@@ -19,6 +19,7 @@ from typing import Protocol, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
+from understudy.core.errors import ProviderError
 from understudy.providers.answer import Answer
 from understudy.providers.transport import Limits, Origin, Outgoing
 from understudy.providers.trouble import Cut, Malformed, TooLarge, trouble
@@ -35,6 +36,17 @@ class Home(Protocol):
     def lost(self, connection: Connection) -> None: ...
 
 
+class Waiter(Protocol):
+    """Who began an exchange: a future, or anything that is told at once, from the event loop."""
+
+    def done(self) -> bool:
+        """Is it told already, or does it not want to be?"""
+
+    def set_result(self, answer: Answer, /) -> None: ...
+
+    def set_exception(self, error: ProviderError, /) -> None: ...
+
+
 class Connection(asyncio.Protocol):
     """An open connection to an origin; `begin` starts an exchange on it."""
 
@@ -47,7 +59,6 @@ class Connection(asyncio.Protocol):
         "_interim",
         "_keep",
         "_limits",
-        "_loop",
         "_origin",
         "_parser",
         "_parts",
@@ -60,11 +71,10 @@ class Connection(asyncio.Protocol):
         "on_body",
     )
 
-    def __init__(self, home: Home, origin: Origin, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, home: Home, origin: Origin) -> None:
         self.idle_since = 0.0  # by the pool's clock
         self._home = home
         self._origin = origin
-        self._loop = loop
         self._transport: asyncio.Transport | None = None
         self._poll: select.poll | None = None
         self._paused = False
@@ -77,30 +87,30 @@ class Connection(asyncio.Protocol):
         self._interim = 0  # 1xx heads before it
         self._head = b""  # until there is an answer
         self._answer: Answer | None = None
-        self._waiter: asyncio.Future[Answer] | None = None
+        self._waiter: Waiter | None = None
         self._parts: list[bytes] = []
         self.on_body = self._parts.append  # the parser's callback, without a Python frame
         self._parser: HttpResponseParser | None = HttpResponseParser(self)
 
     # -- asked by the pool --------------------------------------------------------------------
 
-    def begin(self, outgoing: Outgoing, limits: Limits) -> asyncio.Future[Answer] | None:
-        """Write a request; the future is its answer. None: we were dead and nothing was sent."""
+    def begin(self, outgoing: Outgoing, limits: Limits, waiter: Waiter) -> bool:
+        """Write a request; the waiter gets its answer. False: we were dead, nothing was sent."""
         transport = self._transport
         if transport is None or transport.is_closing():
-            return None
+            return False
         self._limits = limits
         self._done = False
         self._status = 0
-        self._waiter = waiter = self._loop.create_future()
+        self._waiter = waiter
         body = outgoing.body
         self._bulky = len(body) > BULKY
         transport.write(b"%bcontent-length: %d\r\n\r\n%b" % (outgoing.head, len(body), body))
         if transport.is_closing():
             # The very first write failed: the peer had reset the connection, nothing went out.
             self.abort()
-            return None
-        return waiter
+            return False
+        return True
 
     def is_open(self) -> bool:
         return self._transport is not None and not self._transport.is_closing()
@@ -136,11 +146,9 @@ class Connection(asyncio.Protocol):
         else:
             self._fail(Cut(CLOSING), self._answer)
 
-    def forsake(self, waiter: asyncio.Future[Answer]) -> None:
-        """Whoever began the exchange was cancelled before taking its answer."""
-        if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
-            waiter.result().close()
-        elif waiter is self._waiter:
+    def forsake(self, waiter: Waiter) -> None:
+        """Whoever began the exchange wants its answer no more."""
+        if waiter is self._waiter:
             self.abort()
 
     # -- asked by the answer ------------------------------------------------------------------

@@ -1,0 +1,73 @@
+"""What a client wants, read only as far as routing needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from understudy.core.errors import InvalidRequest
+from understudy.dialects.base import Dialect
+from understudy.messages.response import Usage
+
+
+class Errand(msgspec.Struct, frozen=True):
+    """A request that is passed on as it is, never translated: embeddings, token counts."""
+
+    name: str  # in logs
+    dialect: str  # that a target must speak
+    path: Callable[[str], str]  # by model
+    usage: Callable[[bytes], Usage | None]  # of an answer; raises if it is none
+
+
+class Ask(msgspec.Struct, frozen=True):
+    """One request as it came."""
+
+    dialect: Dialect
+    model: str
+    stream: bool
+    body: bytes
+    in_body: bool = True  # the model's name; Gemini has it in the URL
+    relayable: bool = True  # bytes of the same dialect may go through as they are
+    errand: Errand | None = None
+
+
+class Peek(msgspec.Struct):
+    """The two fields that routing needs."""
+
+    model: str
+    stream: bool | None = None
+
+
+PEEK = msgspec.json.Decoder(Peek)
+SHALLOW = msgspec.json.Decoder(dict[str, msgspec.Raw])
+ENCODER = msgspec.json.Encoder()
+
+
+def peek(body: bytes) -> Peek:
+    """Raises InvalidRequest naming the field that is wrong."""
+    try:
+        return PEEK.decode(body)
+    except msgspec.ValidationError as error:
+        raise InvalidRequest(_field(str(error))) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidRequest(f"the body is not JSON: {error}") from None
+
+
+def fields_of(body: bytes) -> dict[str, msgspec.Raw]:
+    """The top of a body; what is below stays bytes."""
+    try:
+        return SHALLOW.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidRequest(f"the body is not JSON: {error}") from None
+
+
+def with_model(fields: dict[str, msgspec.Raw], model: str) -> bytes:
+    """A body that names this model and is otherwise as it was."""
+    return ENCODER.encode({**fields, "model": msgspec.Raw(ENCODER.encode(model))})
+
+
+def _field(message: str) -> str:
+    if "missing required field" in message:
+        return "$.model: the model is missing; name an alias or provider/model"
+    return message

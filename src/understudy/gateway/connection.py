@@ -1,0 +1,294 @@
+"""One client's connection: bytes in, requests to the application, their replies out.
+
+The parser calls back for framing; headers and body go from it straight into containers, without
+a Python frame for each. Requests are answered one after another; a pipelined one waits its turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+import httptools
+
+from understudy.gateway.http import REASONS, Reply, Request, ServerLimits
+
+HEAD_MAX = 64 * 1024  # bytes of request line and headers
+
+# Answers in the callback itself and returns None, or returns what is to be run as a task.
+Application = Callable[[Request, Reply], Awaitable[None] | None]
+
+
+class Landlord(Protocol):
+    """What a connection needs of its server."""
+
+    application: Application
+    refusal: Callable[[str, int, str], bytes]
+    limits: ServerLimits
+    stopping: bool
+    last_visits: bool
+    now: float
+    loop: asyncio.AbstractEventLoop
+
+    def opened(self, connection: Connection) -> None: ...
+    def closed(self, connection: Connection) -> None: ...
+
+
+class Connection(asyncio.Protocol):
+    """One client."""
+
+    __slots__ = (
+        "_body",
+        "_busy",
+        "_fields",
+        "_headers",
+        "_in_head",
+        "_parser",
+        "_peer",
+        "_queue",
+        "_reading",
+        "_reply",
+        "_server",
+        "_size",
+        "_task",
+        "_transport",
+        "_url",
+        "deadline",
+        "on_body",
+        "on_header",
+        "on_url",
+        "paused",
+        "resumed",
+    )
+
+    def __init__(self, server: Landlord) -> None:
+        self._server = server
+        self._transport: asyncio.Transport
+        self._peer = ""
+        self._reply: Reply | None = None  # to the request that is being answered
+        self._task: asyncio.Task[None] | None = None  # that answers it, if one does
+        self._queue: list[tuple[Request, Reply]] = []
+        self._busy = False  # going through the queue
+        # Of the request that is arriving. The parser fills these; see the head of this module.
+        self._url: list[bytes] = []
+        self._fields: dict[bytes, bytes] = {}
+        self._body: list[bytes] = []
+        self._headers: dict[bytes, bytes] = {}  # the same as `_fields`, names in lower case
+        self._size = 0  # bytes
+        self._in_head = True
+        self._reading = False  # part of a request has arrived
+        self.on_url = self._url.append
+        self.on_header = self._fields.__setitem__
+        self.on_body = self._body.append
+        self._parser: httptools.HttpRequestParser | None = httptools.HttpRequestParser(self)
+        self.paused = False
+        self.resumed: Callable[[], object] | None = None
+        self.deadline = 0.0
+
+    # -- from the event loop ------------------------------------------------------------------
+
+    # The argument's type is narrower than the base's: uvloop's transports derive from neither.
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self._transport = transport
+        peer = transport.get_extra_info("peername")
+        self._peer = peer[0] if isinstance(peer, tuple) else ""
+        self._server.opened(self)
+
+    def data_received(self, data: bytes) -> None:
+        if not self._reading:
+            self._reading = True
+            if self._reply is None:
+                self.deadline = self._server.now + self._server.limits.read_seconds
+        self._size += len(data)
+        try:
+            assert self._parser is not None
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self._refuse(400, "upgrades are not offered here")
+        except httptools.HttpParserCallbackError as error:
+            self._refuse(*_size_problem(error.__context__, self._server.limits))
+        except httptools.HttpParserError:
+            self._refuse(400, "this is not HTTP/1.1")
+        else:
+            if self._size > HEAD_MAX:
+                self._weigh()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._server.closed(self)
+        self._queue.clear()
+        self._parser = None  # it holds our methods, and we hold it
+        reply = self._reply
+        if self._task is not None:
+            self._task.cancel()
+        elif reply is not None and reply.left is not None:
+            reply.left()
+        if self.resumed is not None:
+            self._resume()
+
+    def pause_writing(self) -> None:
+        self.paused = True
+        self.deadline = self._server.now + self._server.limits.write_seconds
+
+    def resume_writing(self) -> None:
+        self.paused = False
+        self.deadline = float("inf") if self._reply is not None else self.deadline
+        if self.resumed is not None:
+            self._resume()
+
+    def _resume(self) -> None:
+        callback, self.resumed = self.resumed, None
+        if callback is not None:
+            callback()
+
+    # -- from the parser ----------------------------------------------------------------------
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        self._headers = headers = {k.lower(): v for k, v in self._fields.items()}
+        length = headers.get(b"content-length")
+        if length is not None and int(length) > self._server.limits.body:
+            raise _BodyTooLarge
+        if b"expect" in headers and headers[b"expect"].lower() == b"100-continue":
+            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def on_message_complete(self) -> None:
+        assert self._parser is not None
+        url, body = self._url, self._body
+        request = Request(
+            self._parser.get_method().decode("latin-1"),
+            url[0] if len(url) == 1 else b"".join(url),
+            self._headers,
+            body[0] if len(body) == 1 else b"".join(body),
+            self._peer,
+        )
+        keep = self._parser.should_keep_alive()
+        reply = Reply(self, keep and not (self._server.stopping or self._server.last_visits))
+        url.clear()
+        body.clear()
+        self._fields.clear()
+        self._size = 0
+        self._in_head = True
+        self._reading = False
+        self._queue.append((request, reply))
+        if self._reply is not None:
+            self._transport.pause_reading()
+        elif not self._busy:
+            self._serve_queue()
+
+    def _weigh(self) -> None:
+        """More has come than a head may be: too long a head, or too large a body?"""
+        if self._in_head:
+            self._refuse(*_size_problem(_HeadTooLarge(), self._server.limits))
+        elif sum(map(len, self._body)) > self._server.limits.body:
+            self._refuse(*_size_problem(_BodyTooLarge(), self._server.limits))
+
+    # -- one request after another ------------------------------------------------------------
+
+    def _serve_queue(self) -> None:
+        self._busy = True
+        while self._queue and self._reply is None:
+            self._serve(*self._queue.pop(0))
+        self._busy = False
+
+    def _serve(self, request: Request, reply: Reply) -> None:
+        self.deadline = float("inf")
+        self._reply = reply
+        try:
+            work = self._server.application(request, reply)
+        except Exception as error:  # noqa: BLE001 - a bug of ours must not leave a client waiting
+            self._apologise(request, reply, error)
+        else:
+            if work is not None:
+                self._task = self._server.loop.create_task(self._work(work, request, reply))
+
+    async def _work(self, work: Awaitable[None], request: Request, reply: Reply) -> None:
+        try:
+            await work
+        except asyncio.CancelledError:
+            self._transport.abort()
+        except Exception as error:  # noqa: BLE001 - a bug of ours must not leave a client waiting
+            self._apologise(request, reply, error)
+        else:
+            self.over()
+
+    def over(self) -> None:
+        """The reply is complete: on to the next request, if there may be one."""
+        reply = self._reply
+        if reply is None:
+            return
+        self._reply = self._task = None
+        if not reply.keep or self._server.stopping or not reply.started:
+            self._queue.clear()
+            self._transport.close()
+        elif self._queue:
+            self._transport.resume_reading()
+            if not self._busy:
+                self._serve_queue()
+        else:
+            limits, now = self._server.limits, self._server.now
+            self.deadline = now + (limits.read_seconds if self._reading else limits.idle_seconds)
+
+    def _apologise(self, request: Request, reply: Reply, error: Exception) -> None:
+        """The application broke. Say so if nothing was said; what was begun is broken off."""
+        told = {"message": f"{request.method} {request.path} broke", "exception": error}
+        self._server.loop.call_exception_handler(told)
+        if reply.started:
+            return self._transport.abort()
+        why = "the gateway itself failed; its log says how"
+        body = self._server.refusal(request.path, 500, why)
+        reply.send(500, b"content-type: application/json\r\n", body)
+        self.over()
+
+    # -- from replies and the server ----------------------------------------------------------
+
+    def put(self, data: bytes) -> None:
+        if not self._transport.is_closing():
+            self._transport.write(data)
+
+    def abort(self) -> None:
+        self._transport.abort()
+
+    def _refuse(self, status: int, why: str) -> None:
+        """An answer to something that never became a request, in the dialect its path speaks."""
+        if self._transport.is_closing():
+            return
+        if self._reply is not None:  # nonsense behind a good request, which is answered first
+            self._reply.keep = False
+            return self._transport.pause_reading()
+        path = b"".join(self._url).partition(b"?")[0].decode("latin-1")
+        body = self._server.refusal(path, status, why)
+        self.put(
+            b"HTTP/1.1 %d %b\r\nconnection: close\r\ncontent-type: application/json\r\n"
+            b"content-length: %d\r\n\r\n%b" % (status, REASONS[status], len(body), body)
+        )
+        self._transport.close()
+
+    def expire(self) -> None:
+        """Its time is up: say so if it was in the middle of asking, else just end it."""
+        if self.paused:
+            self.abort()
+        elif self._reading and self._reply is None:
+            self._refuse(408, "the request took too long to arrive")
+        else:
+            self._transport.close()
+
+    @property
+    def busy(self) -> bool:
+        return self._reply is not None
+
+
+class _HeadTooLarge(Exception):
+    pass
+
+
+class _BodyTooLarge(Exception):
+    pass
+
+
+def _size_problem(cause: BaseException | None, limits: ServerLimits) -> tuple[int, str]:
+    if isinstance(cause, _BodyTooLarge):
+        return 413, f"the body is larger than {limits.body} bytes"
+    if isinstance(cause, _HeadTooLarge):
+        return 431, f"the headers are larger than {HEAD_MAX} bytes"
+    return 400, "this is not HTTP/1.1"

@@ -1,0 +1,221 @@
+"""What becomes of a stream's bytes between a target and a client. No sockets, no time.
+
+Everything up to the first content is held: until then the chain may go on to somebody else. From
+there on bytes go through as they came where both sides speak alike (`Alike`), else event by event
+through the neutral types (`Translated`).
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from understudy.core.errors import ProviderError
+from understudy.core.faults import Fault
+from understudy.dialects.base import (
+    Garbled,
+    StreamReader,
+    StreamWriter,
+    Truncated,
+    WireError,
+)
+from understudy.gateway.scan import Scan
+from understudy.messages.response import Event, Response, Usage
+from understudy.providers.http import HttpProvider
+from understudy.stream import is_content
+
+BITE = 512  # bytes read at a time while looking for the first content
+HELD_MAX = 4 * 1024 * 1024  # bytes a target may send before its first content
+
+
+class Flow(Protocol):
+    """One stream on its way. Methods raise what is wrong with the stream."""
+
+    @property
+    def first(self) -> bytes:
+        """What was held, as the client gets it; complete once `hold` said so."""
+
+    @property
+    def usage(self) -> Usage | None: ...
+
+    @property
+    def alive(self) -> bool:
+        """Was the piece passed on last any progress?"""
+
+    @property
+    def done(self) -> bool:
+        """Nothing that matters can follow, though the connection may still be open."""
+
+    def hold(self, data: bytes) -> bool:
+        """One more piece from before the content; is the first content in hand now?"""
+
+    def end(self) -> None:
+        """The stream ended while it was held: as an answer, or this raises."""
+
+    def passed(self, data: bytes) -> bytes:
+        """A piece from after the first content, as the client gets it."""
+
+    def over(self) -> bytes:
+        """The stream ended after its content: as it should, or this raises. What is still due."""
+
+    def parting(self, status: int, message: str, kind: str) -> bytes:
+        """The last words to a client whose stream broke."""
+
+
+class Alike:
+    """Bytes through: the client speaks the target's dialect."""
+
+    __slots__ = ("_held", "_model", "_provider", "_reader", "_scan", "_size")
+
+    usage: Usage | None = None  # nobody reads what is passed through
+    done = False  # the end of the connection's answer is the end
+
+    def __init__(self, provider: HttpProvider, model: str) -> None:
+        self._provider = provider
+        self._model = model
+        self._reader: StreamReader = provider.dialect.reader()
+        self._scan = Scan(provider.dialect.name)
+        self._held: list[bytes] = []
+        self._size = 0
+
+    @property
+    def first(self) -> bytes:
+        held = self._held
+        return held[0] if len(held) == 1 else b"".join(held)
+
+    @property
+    def alive(self) -> bool:
+        return self._scan.alive
+
+    def hold(self, data: bytes) -> bool:
+        self._held.append(data)
+        self._size += len(data)
+        if _fed(self._reader, data):
+            self._commit()
+            return True
+        if self._reader.failure is not None:
+            raise self._reader.failure
+        if self._size > HELD_MAX:
+            raise Garbled(f"more than {HELD_MAX} bytes without content")
+        return False
+
+    def end(self) -> None:
+        events = self._reader.end()
+        if self._reader.failure is not None:
+            raise self._reader.failure
+        if not commits(events):
+            raise Truncated("the stream ended before any content")
+        if self._held and self._held[0].lstrip()[:1] == b"{":  # plain, though a stream was asked
+            writer = self._provider.dialect.writer(self._model)
+            self._held = [b"".join(writer.write_event(event) for event in events)]
+        self._commit()
+
+    def _commit(self) -> None:
+        first = self.first
+        self._scan.feed(first)
+        self._held = [self._provider.clear_body(first) if self._scan.error else first]
+
+    def passed(self, data: bytes) -> bytes:
+        self._scan.feed(data)
+        # An upstream's last words go through as they came, but never with our key in them.
+        return self._provider.clear_body(data) if self._scan.error else data
+
+    def over(self) -> bytes:
+        if self._scan.error:
+            raise WireError(self._scan.error)
+        if not self._scan.complete:
+            raise Truncated("the stream ended without its end mark")
+        return b""
+
+    def parting(self, status: int, message: str, kind: str) -> bytes:
+        """None if the upstream's own last words already went through."""
+        if self._scan.error:
+            return b""
+        return self._provider.dialect.writer(self._model).write_error(status, message, kind)
+
+
+class Translated:
+    """Event by event: the client speaks another dialect."""
+
+    __slots__ = ("_complete", "_reader", "_size", "_writer", "alive", "first", "usage")
+
+    def __init__(self, reader: StreamReader, writer: StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._size = 0
+        self._complete = False
+        self.first = b""
+        self.usage: Usage | None = None
+        self.alive = False
+
+    @property
+    def done(self) -> bool:
+        return self._complete or self._reader.failure is not None
+
+    def hold(self, data: bytes) -> bool:
+        before = self._reader.beats
+        events = self._reader.feed(data)
+        content = commits(events) or self._reader.beats - before > len(events)
+        self.first += self._written(events)
+        if self._reader.failure is not None and not content:
+            raise self._reader.failure
+        self._size += len(data)
+        if self._size > HELD_MAX and not content:
+            raise Garbled(f"more than {HELD_MAX} bytes without content")
+        return content
+
+    def end(self) -> None:
+        events = self._reader.end()
+        if self._reader.failure is not None:
+            raise self._reader.failure
+        if not commits(events):
+            raise Truncated("the stream ended before any content")
+        self.first += self._written(events)
+
+    def passed(self, data: bytes) -> bytes:
+        before = self._reader.beats
+        events = self._reader.feed(data)
+        self.alive = bool(events) or self._reader.beats > before
+        return self._written(events)
+
+    def over(self) -> bytes:
+        rest = b"" if self.done else self._written(self._reader.end())
+        if self._reader.failure is not None:
+            raise self._reader.failure
+        if not self._complete:
+            raise Truncated("the stream ended without its end mark")
+        return rest
+
+    def parting(self, status: int, message: str, kind: str) -> bytes:
+        return self._writer.write_error(status, message, kind)
+
+    def _written(self, events: list[Event]) -> bytes:
+        for event in events:
+            if isinstance(event, Response):
+                self._complete = True
+                self.usage = event.usage
+        return b"".join(map(self._writer.write_event, events))
+
+
+def _fed(reader: StreamReader, data: bytes) -> bool:
+    """Read on until the first content, and no further: the rest is not for us to read."""
+    for at in range(0, len(data), BITE):
+        before = reader.beats
+        events = reader.feed(data[at : at + BITE])
+        # More beats than events: pieces of a tool call. Blank text beats too, but commits nobody.
+        if commits(events) or reader.beats - before > len(events):
+            return True
+        if reader.failure is not None:
+            return False
+    return False
+
+
+def commits(events: list[Event]) -> bool:
+    """Is the first content here? A finished answer without any is empty, not content."""
+    for event in events:
+        if isinstance(event, Response):
+            if reason := event.blank:
+                raise ProviderError(Fault.EMPTY_CONTENT, message=reason, billing="maybe_billed")
+            return True
+        if is_content(event):
+            return True
+    return False

@@ -1,0 +1,316 @@
+"""One attempt at a target: told by the event loop how it goes, tells the exchange how it went.
+
+No task and no future where a kept connection is free: a request is written when the walk says so,
+and what follows happens when bytes arrive or a time is up. A task is made to open a connection,
+and for providers that are no HTTP (`Played`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable
+from typing import Protocol
+
+from understudy.core.errors import OutOfTime, ProviderError, Stall
+from understudy.core.faults import Fault
+from understudy.core.walk import Try
+from understudy.dialects.base import Garbled, Truncated, WireError
+from understudy.driver import Cast, overdue, term
+from understudy.gateway.flows import Flow
+from understudy.gateway.http import Reply
+from understudy.messages.response import Usage
+from understudy.providers.http import HttpProvider
+from understudy.providers.transport import Answer
+from understudy.providers.wire import Connection
+
+NO_ANSWER = (WireError, Garbled, Truncated)
+
+
+class Caller(Protocol):
+    """Who made the attempt and is told its outcome, once."""
+
+    def answered(self, answer: bytes) -> None: ...
+    def failed(self, error: Exception) -> None: ...
+    def committed(self, hop: Hop) -> None:
+        """The first content is in hand: `hop.carry` is called from here, or never."""
+
+
+class Hop:
+    """What all attempts have in common: a time by which something must have happened."""
+
+    __slots__ = ("_cast", "_exchange", "_heard", "_idle", "_over", "_reply", "_step", "_watch")
+
+    def __init__(self, exchange: Caller, cast: Cast, step: Try) -> None:
+        self._exchange = exchange
+        self._cast = cast
+        self._step = step
+        self._watch = cast.watches.here()
+        self._idle = math.inf
+        self._heard = 0.0  # clock seconds of the last progress
+        self._reply: Reply | None = None  # of a stream, once it is carried
+        self._over = False
+
+    def _await(self, seconds: float) -> None:
+        if seconds != math.inf:
+            self._watch.begin(self, seconds)
+
+    @property
+    def target(self) -> str:
+        return self._step.target.key
+
+    def carry(self, reply: Reply) -> None:
+        """Bring the stream to its end: from now on silence is what is watched for."""
+        self._reply = reply
+        idle = self._cast.patience(self._step).idle
+        self._idle = idle if idle > 0 else math.inf
+        self._watch.end(self)
+        self._heard = now = self._cast.stage.clock()
+        self._await(min(self._idle, self._step.deadline - now))
+
+    def fire(self) -> None:
+        """See `timers.Waiting`."""
+        if self._over:
+            return
+        if self._reply is None:
+            return self._fail(overdue(self._step, self._own()))
+        now, deadline = self._cast.stage.clock(), self._step.deadline
+        due = min(self._heard + self._idle, deadline)
+        if now < due:
+            self._await(due - now)
+        elif now >= deadline:
+            self._fail(OutOfTime("the request's own time was up"))
+        else:
+            self._fail(Stall("mid_stream", self._step.target.provider, self._idle))
+
+    def stop(self) -> None:
+        """Nobody wants to know any more. Whatever is open is closed."""
+        if not self._over:
+            self._end()
+            self._drop()
+
+    def parting(self, status: int, message: str, kind: str) -> bytes:
+        """The last words to a client whose stream broke."""
+        raise NotImplementedError
+
+    def _end(self) -> None:
+        self._over = True
+        self._watch.end(self)
+
+    def _fail(self, error: Exception) -> None:
+        self.stop()
+        self._exchange.failed(error)
+
+    def _own(self) -> float:
+        """The provider's own limit before the first content, in seconds."""
+        raise NotImplementedError
+
+    def _drop(self) -> None:
+        raise NotImplementedError
+
+
+class Posted(Hop):
+    """An attempt over HTTP: a body goes out, an answer comes in."""
+
+    __slots__ = ("_answer", "_connection", "_parts", "_provider", "_task")
+
+    stream = False
+
+    def __init__(self, exchange: Caller, cast: Cast, step: Try, provider: HttpProvider) -> None:
+        super().__init__(exchange, cast, step)
+        self._provider = provider
+        self._answer: Answer | None = None
+        self._connection: Connection | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._parts: list[bytes] = []
+
+    def start(self, path: str, body: bytes) -> None:
+        """Raises what keeps the request from being sent at all."""
+        credential = self._step.credential
+        self._connection = self._provider.at_once(path, body, credential, self)
+        if self._connection is None:
+            work = self._dialled(path, body)
+            self._task = asyncio.get_running_loop().create_task(work)
+        self._await(term(self._step, self._own()))
+
+    async def _dialled(self, path: str, body: bytes) -> None:
+        try:
+            answer = await self._provider.send(path, body, self._step.credential)
+        except asyncio.CancelledError:
+            if self._over:
+                raise
+            self.set_exception(from_below())
+        except Exception as error:  # noqa: BLE001 - the walk decides what to do with it
+            self.set_exception(error)
+        else:
+            answer.close() if self._over else self.set_result(answer)
+
+    # -- told by the connection; see `wire.Waiter` --------------------------------------------
+
+    def done(self) -> bool:
+        return self._over
+
+    def set_result(self, answer: Answer) -> None:
+        self._answer = answer
+        self._connection = self._task = None
+        answer.push(self._arrived if answer.status < 300 else self._refused)
+
+    def set_exception(self, error: Exception) -> None:
+        self._connection = self._task = None
+        if not self._over:
+            self._end()
+            self._exchange.failed(error)
+
+    # -- told by the answer -------------------------------------------------------------------
+
+    def _arrived(self, data: bytes | None, last: bool) -> None:
+        raise NotImplementedError
+
+    def _refused(self, data: bytes | None, last: bool) -> None:
+        body = self._whole(data, last)
+        if body is not None:
+            assert self._answer is not None
+            self._fail(self._provider.refused(self._answer, body, stream=self.stream))
+
+    def _whole(self, data: bytes | None, last: bool) -> bytes | None:
+        """The body once all of it is here. One that breaks off has failed by then."""
+        if data:
+            self._parts.append(data)
+        if not last:
+            return None
+        if data is None:
+            assert self._answer is not None
+            self._fail(self._answer.error or ProviderError(Fault.TRANSIENT, message="broke off"))
+            return None
+        parts = self._parts
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _no_answer(self, error: Exception, begun: bool = False) -> Exception:
+        """What came was none: say so as the provider would."""
+        if isinstance(error, NO_ANSWER):
+            told = self._provider.not_an_answer(error, stream=self.stream, begun=begun)
+            told.__cause__ = error
+            return told
+        return error
+
+    def _drop(self) -> None:
+        if self._answer is not None:
+            self._answer.close()
+        elif self._connection is not None:
+            self._connection.forsake(self)
+        elif self._task is not None:
+            self._task.cancel()
+
+
+class Whole(Posted):
+    """A plain request. `read` makes the client's answer of the target's, or raises."""
+
+    __slots__ = ("_read",)
+
+    def __init__(
+        self,
+        exchange: Caller,
+        cast: Cast,
+        step: Try,
+        provider: HttpProvider,
+        read: Callable[[HttpProvider, bytes], bytes],
+    ) -> None:
+        super().__init__(exchange, cast, step, provider)
+        self._read = read
+
+    def _own(self) -> float:
+        return self._provider.patience.response
+
+    def _arrived(self, data: bytes | None, last: bool) -> None:
+        body = self._whole(data, last)
+        if body is None:
+            return
+        self._end()
+        try:
+            answer = self._read(self._provider, body)
+        except Exception as error:  # noqa: BLE001 - the walk decides what to do with it
+            self._exchange.failed(self._no_answer(error))
+        else:
+            self._exchange.answered(answer)
+
+
+class Streamed(Posted):
+    """A stream: held up to its first content, then pushed on as it comes."""
+
+    __slots__ = ("_flow",)
+
+    stream = True
+
+    def __init__(
+        self, exchange: Caller, cast: Cast, step: Try, provider: HttpProvider, flow: Flow
+    ) -> None:
+        super().__init__(exchange, cast, step, provider)
+        self._flow = flow
+
+    @property
+    def first(self) -> bytes:
+        return self._flow.first
+
+    @property
+    def usage(self) -> Usage | None:
+        return self._flow.usage
+
+    def _own(self) -> float:
+        return self._provider.patience.first_byte
+
+    def parting(self, status: int, message: str, kind: str) -> bytes:
+        return self._flow.parting(status, message, kind)
+
+    def _arrived(self, data: bytes | None, last: bool) -> None:
+        try:
+            if self._reply is not None:
+                self._passed(data, last)
+            elif data is None:
+                self._whole(data, last)
+            elif (data and self._flow.hold(data)) or (last and self._ended()):
+                self._exchange.committed(self)
+                if self._reply is not None and (last or self._flow.done):
+                    self._finish()
+        except Exception as error:  # noqa: BLE001 - the walk decides what to do with it
+            self._fail(self._no_answer(error, self._reply is not None))
+
+    def _ended(self) -> bool:
+        self._flow.end()
+        return True
+
+    def _passed(self, data: bytes | None, last: bool) -> None:
+        reply, answer, flow = self._reply, self._answer, self._flow
+        assert reply is not None
+        assert answer is not None
+        if data is None:
+            return self._fail(_cut(answer.error))
+        if data:
+            reply.write(flow.passed(data))
+            if flow.alive:
+                self._heard = self._cast.stage.clock()
+        if last or flow.done:
+            self._finish()
+        elif reply.paused:
+            answer.pause()
+            reply.when_flowing(answer.resume)
+
+    def _finish(self) -> None:
+        answer = self._answer
+        assert answer is not None
+        rest = self._flow.over()
+        self._end()
+        if not answer.done:
+            answer.finish()
+        self._exchange.answered(rest)
+
+
+def _cut(error: ProviderError | None) -> ProviderError:
+    """A socket that dies after content was handed out is a broken stream, not a blip."""
+    told = error or ProviderError(Fault.TRANSIENT, message="the stream broke off")
+    if told.fault is Fault.TRANSIENT:
+        told.fault = Fault.STALL_MID_STREAM
+    return told
+
+
+def from_below() -> ProviderError:
+    return ProviderError(Fault.TRANSIENT, message="the attempt was cancelled from below")

@@ -1,0 +1,300 @@
+"""One request at our door: let in and answered over a chain, or turned away; told of either way.
+
+The hot path is short on purpose: find the key, read two fields, walk.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from understudy.core.errors import InvalidRequest, SpecError
+from understudy.core.target import Attempt
+from understudy.dialects.base import Dialect
+from understudy.dialects.json_access import encode
+from understudy.gateway import listing
+from understudy.gateway.ask import Ask
+from understudy.gateway.errands import ERRANDS
+from understudy.gateway.exchange import Exchange
+from understudy.gateway.house import House
+from understudy.gateway.http import Reply, Request
+from understudy.gateway.limits import Gate, Turned
+from understudy.gateway.record import Opening, Record
+from understudy.gateway.refusals import JSON, Refusal, apologise, of_error, story
+from understudy.gateway.surfaces import PATHS, Surfaces
+
+Route = Callable[[Request, Reply], Awaitable[None]]
+LEFT = 499  # nginx's number for a client that closed before the answer
+WRONG_KEY = Refusal(401, "no such key; give one of the gateway's own", "auth")
+SURFACES = (*PATHS, *ERRANDS, "/v1beta/models/MODEL:generateContent")
+STREAM = {True: b"application/x-ndjson", False: b"text/event-stream"}  # by: is it Ollama's
+
+
+class Desk(Protocol):
+    """What a visit needs of the gateway."""
+
+    house: House
+    surfaces: Surfaces
+    routes: dict[tuple[str, str], Route]
+    in_flight: int
+    traced: bool
+
+    @property
+    def wall(self) -> Callable[[], float]: ...
+
+    def new_id(self) -> str: ...
+    def attempted(self, opening: Opening, attempt: Attempt, number: int) -> None: ...
+    def finished(self, record: Record) -> None: ...
+    def trouble(self, error: Exception) -> None: ...
+
+
+class Visit:
+    """From a request to its record. The exchange's `Client`."""
+
+    __slots__ = (
+        "_ask",
+        "_began",
+        "_desk",
+        "_dialect",
+        "_exchange",
+        "_gate",
+        "_house",
+        "_id",
+        "_inside",
+        "_number",
+        "_opening",
+        "_over",
+        "_request",
+        "label",
+        "reply",
+    )
+
+    def __init__(self, desk: Desk, request: Request, reply: Reply, began: float) -> None:
+        self.reply = reply
+        self.label = ""
+        self._desk = desk
+        self._house = desk.house  # it may be replaced while we are inside
+        self._request = request
+        self._id = request_id(request) or desk.new_id()
+        self._began = began  # clock seconds
+        self._dialect: Dialect = desk.surfaces.spoken(request.path)  # of errors
+        self._ask: Ask | None = None
+        self._gate: Gate | None = None
+        self._inside = False
+        self._exchange: Exchange | None = None
+        self._opening: Opening | None = None
+        self._number = 0  # calls so far; a skip has the number of the call before it
+        self._over = False
+
+    def ask(self) -> None:
+        """A question to a model."""
+        house = self._house
+        if not self._known():
+            return self._turn_away(WRONG_KEY)
+        if house.gates and (turned := self._entered(house)) is not None:
+            return self._turn_away(_too_many(turned))
+        self._inside = True
+        house.running += 1
+        self._desk.in_flight += 1
+        try:
+            ask = self._ask = self._desk.surfaces.read(self._request)
+            if ask is None:
+                return self._turn_away(lost(self._request, self._desk.routes))
+            cast = house.cast(ask.model, self._request.header(b"x-understudy-policy"))
+            deadline = self._began + self._timeout(house)
+        except (InvalidRequest, SpecError) as error:
+            return self._turn_away(of_error(error, self._dialect.name))
+        self._opening = self._opened()
+        self._exchange = Exchange(ask, cast, deadline, self)
+        self.reply.left = self._left
+        self._exchange.begin()
+
+    def look_up(self) -> None:
+        """Everything that is neither a route nor a question to a model: lists, and the unknown."""
+        request = self._request
+        asked = listing.place(request.plain_path) if request.method == "GET" else None
+        if asked is None:
+            return self._turn_away(lost(request, self._desk.routes))
+        shape = listing.reader_of(request)
+        self._dialect = self._desk.surfaces.dialects[shape]
+        if not self._known():
+            return self._turn_away(WRONG_KEY)
+        found = listing.names(self._house.registry)
+        if asked and asked not in found:
+            return self._turn_away(Refusal(404, f"no model {asked[:200]!r} here", "not_found"))
+        told = listing.row(shape, asked) if asked else listing.table(shape, found)
+        self.reply.send(200, JSON + _headers(self._id, [], ""), encode(told))
+        self.reply.over()
+
+    # -- told by the exchange; see `exchange.Client` ------------------------------------------
+
+    def attempt(self, attempt: Attempt) -> None:
+        if attempt.outcome != "skipped":
+            self._number += 1
+        assert self._opening is not None
+        self._desk.attempted(self._opening, attempt, self._number)
+
+    def begin(self, serving: str, first: bytes) -> None:
+        assert self._exchange is not None
+        assert self._opening is not None
+        begun = [*self._exchange.story, Attempt(serving, "ok")]
+        head = b"content-type: %b\r\ncache-control: no-cache\r\nx-accel-buffering: no\r\n%b" % (
+            STREAM[self._opening.surface == "ollama"],
+            _headers(self._id, begun, serving),
+        )
+        self.reply.start(200, head, first)
+
+    def answered(self, body: bytes) -> None:
+        reply, exchange = self.reply, self._exchange
+        assert exchange is not None
+        if reply.started:
+            reply.finish(body)
+        else:
+            story = exchange.story
+            reply.send(200, JSON + _headers(self._id, story, story[-1].target), body)
+        self._end("ok")
+
+    def failed(self, error: Exception) -> None:
+        refusal, exchange = of_error(error, self._dialect.name), self._exchange
+        assert exchange is not None
+        if self.reply.started:
+            last = exchange.parting(refusal.status, refusal.message, refusal.kind)
+            self.reply.finish(last)
+            return self._end("broken", refusal.message)
+        self._tell(refusal, exchange.story)
+        self._end("failed", refusal.message)
+
+    def broken(self, error: Exception) -> None:
+        self._desk.trouble(error)
+        if not self._over:
+            apologise(self.reply, self._dialect)
+            self._end("failed", "a fault of ours")
+
+    def _left(self) -> None:
+        assert self._exchange is not None
+        self._exchange.leave()
+        self._end("left")
+
+    # -- coming in and going out --------------------------------------------------------------
+
+    def _known(self) -> bool:
+        """Is this somebody's key? None is asked for where there are none."""
+        house = self._house
+        if not house.keys:
+            return True
+        known = house.who(secret_of(self._request))
+        self.label = "" if known is None else known.label
+        return known is not None
+
+    def _entered(self, house: House) -> Turned | None:
+        gate = house.gates.get(self.label)
+        turned = None if gate is None else gate.enter()
+        if turned is None:
+            self._gate = gate
+        return turned
+
+    def _turn_away(self, refusal: Refusal) -> None:
+        """No target is asked."""
+        self._tell(refusal, [])
+        self._end("refused", refusal.message)
+
+    def _end(self, outcome: str, reason: str = "") -> None:
+        self._over = True
+        exchange, reply, house = self._exchange, self.reply, self._house
+        story = () if exchange is None else tuple(exchange.story)
+        self._desk.finished(Record(
+            self._opening or self._opened(),
+            LEFT if outcome == "left" else reply.status,
+            outcome,
+            house.registry.health.clock() - self._began,
+            story,
+            None if exchange is None else exchange.usage,
+            story[-1].target if outcome in ("ok", "broken") else "",
+            reply.written,
+            reason,
+        ))  # fmt: skip
+        if self._inside:
+            self._desk.in_flight -= 1
+            house.leave()
+            if self._gate is not None:
+                self._gate.leave()
+        if exchange is not None:
+            self._exchange = None
+            exchange.close()
+        reply.over()
+
+    def _opened(self) -> Opening:
+        ask, desk = self._ask, self._desk
+        trace = self._request.header(b"traceparent") if desk.traced else ""
+        errand = ERRANDS.get(self._request.path) if ask is None else ask.errand
+        surface = self._dialect.name if errand is None else errand.name
+        model, stream = ("", False) if ask is None else (ask.model, ask.stream)
+        return Opening(self._id, surface, model, stream, self.label, desk.wall(), trace)
+
+    def _timeout(self, house: House) -> float:
+        """The house's limit, or the client's if that is tighter."""
+        wish = self._request.header(b"x-understudy-timeout")
+        ours = house.rules.timeout
+        if not wish:
+            return ours
+        try:
+            seconds = float(wish)
+        except ValueError:
+            seconds = 0.0
+        if not 0 < seconds < float("inf"):
+            raise InvalidRequest(f"x-understudy-timeout is {wish[:40]!r}; give seconds above 0")
+        return min(ours, seconds)
+
+    def _tell(self, refusal: Refusal, attempts: list[Attempt]) -> None:
+        extra = "".join(f"{name}: {value}\r\n" for name, value in refusal.headers.items())
+        headers = JSON + _headers(self._id, attempts, "") + extra.encode("latin-1")
+        body = b"" if self._request.method == "HEAD" else refusal.written(self._dialect)
+        self.reply.send(refusal.status, headers, body)
+
+
+def secret_of(request: Request) -> str:
+    """The client's key, wherever its SDK puts it (contract G7)."""
+    bearer = request.header(b"authorization")
+    if bearer[:7].lower() == "bearer ":
+        return bearer[7:].strip()
+    return (
+        request.header(b"x-api-key")
+        or request.header(b"x-goog-api-key")
+        or request.header(b"api-key")
+        or request.parameter("key")
+    )
+
+
+def request_id(request: Request) -> str:
+    """The client's own id if it is a sane one, else ""."""
+    given = request.header(b"x-request-id")
+    return given if len(given) <= 128 and given.isascii() and given.isprintable() else ""
+
+
+def lost(request: Request, routes: dict[tuple[str, str], Route]) -> Refusal:
+    """What is said where there is nothing: the wrong method, or the wrong path."""
+    path = request.path[:200]
+    methods = {method for method, known in routes if known == request.path}
+    if request.path in PATHS or request.path in ERRANDS:
+        methods.add("POST")
+    if methods:
+        allowed = ", ".join(sorted(methods))
+        why = f"{path} takes {allowed}, not {request.method[:20]}"
+        return Refusal(405, why, "invalid_request", {"allow": allowed})
+    known = ", ".join(sorted({path for _, path in routes if "." not in path} | {*listing.PLACES}))
+    why = f"nothing at {request.method[:20]} {path}; surfaces: {', '.join(SURFACES)}; also {known}"
+    return Refusal(404, why, "not_found")
+
+
+def _too_many(turned: Turned) -> Refusal:
+    seconds = str(max(1, math.ceil(turned.seconds)))
+    why = f"{turned.reason}; ask again in {seconds} s"
+    return Refusal(429, why, "rate_limit", {"retry-after": seconds})
+
+
+def _headers(identity: str, attempts: list[Attempt], served: str) -> bytes:
+    lines = f"x-request-id: {identity}\r\nx-understudy-attempts: {story(attempts)}\r\n"
+    if served:
+        lines += f"x-understudy-target: {served}\r\n"
+    return lines.encode("ascii", "backslashreplace")
