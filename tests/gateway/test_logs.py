@@ -255,7 +255,8 @@ def test_a_reader_that_fails_spoils_no_answer_and_is_told_of() -> None:
             raise ValueError("sk-secret at the end")
 
     async def work() -> None:
-        async with fronted(always()) as (served, _):
+        answers = iter([says(503)])
+        async with fronted(lambda peer: next(answers, None) or always()(peer)) as (served, _):
             served.runtime.gateway.readers += (Bad(),)
             assert (await served.chat()).status == 200
             bugs = served.events("internal_error")

@@ -194,7 +194,6 @@ def test_labels_are_bounded_whatever_clients_name() -> None:
     opening = Opening("r", "openai", "x", False, "", 0.0)
     for n in range(3 * MOST):
         attempt = Attempt(f"p/{n}", "ok")
-        metrics.attempt(opening, attempt, 1)
         metrics.finished(Record(opening, 200, "ok", 0.1, (attempt,), Usage(1, 1), f"p/{n}"))
     assert len(metrics.attempts) == len(metrics.tokens) == MOST + 1
     assert metrics.attempts["other", "ok"] == 2 * MOST

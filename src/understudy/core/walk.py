@@ -127,9 +127,11 @@ class _Trip:
 
     def pause(self) -> float:
         """Seconds to wait because all are benched and one returns soon; 0 means go on."""
-        patience = self.stage.policy.max_wait - self.waited
         health = self.stage.health
-        if patience <= 0 or health is None or health.quiet:
+        if health is None or health.quiet:
+            return 0.0
+        patience = self.stage.policy.max_wait - self.waited
+        if patience <= 0:
             return 0.0
         soonest = math.inf
         for candidate in self.chain:
@@ -182,6 +184,8 @@ class _Trip:
     def share(self, place: int, now: float) -> float:
         """Seconds this candidate may take: an equal part of what is left while others remain."""
         later = self.chain[place + 1 :]
+        if not later:
+            return self.deadline - now
         others = sum(obstacle(c, self.stage, self.floor) is None for c in later)
         return (self.deadline - now) / (1 + others)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import msgspec
@@ -42,6 +43,8 @@ class Peek(msgspec.Struct):
 PEEK = msgspec.json.Decoder(Peek)
 SHALLOW = msgspec.json.Decoder(dict[str, msgspec.Raw])
 ENCODER = msgspec.json.Encoder()
+KEY = b'"model"'
+VALUE = re.compile(rb'[ \t\r\n]*:[ \t\r\n]*"([^"\\]*)"')
 
 
 def peek(body: bytes) -> Peek:
@@ -54,17 +57,22 @@ def peek(body: bytes) -> Peek:
         raise InvalidRequest(f"the body is not JSON: {error}") from None
 
 
-def fields_of(body: bytes) -> dict[str, msgspec.Raw]:
-    """The top of a body; what is below stays bytes."""
+def with_model(body: bytes, old: str, new: str) -> bytes:
+    """The body with its model replaced and nothing else touched."""
+    at = body.find(KEY)
+    if at >= 0 and body.find(KEY, at + len(KEY)) < 0:  # one alone: this is it
+        found = VALUE.match(body, at + len(KEY))
+        if found is not None and found[1] == old.encode():
+            return b"%b%b%b" % (
+                body[: found.start(1)],
+                ENCODER.encode(new)[1:-1],
+                body[found.end(1) :],
+            )
     try:
-        return SHALLOW.decode(body)
+        fields = SHALLOW.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidRequest(f"the body is not JSON: {error}") from None
-
-
-def with_model(fields: dict[str, msgspec.Raw], model: str) -> bytes:
-    """A body that names this model and is otherwise as it was."""
-    return ENCODER.encode({**fields, "model": msgspec.Raw(ENCODER.encode(model))})
+    return ENCODER.encode({**fields, "model": msgspec.Raw(ENCODER.encode(new))})
 
 
 def _field(message: str) -> str:

@@ -10,8 +10,6 @@ from dataclasses import replace
 from secrets import token_hex
 from typing import Protocol
 
-import msgspec
-
 from understudy.core.errors import ChainExhausted, InvalidRequest, ProviderError
 from understudy.core.faults import Fault
 from understudy.core.target import Attempt
@@ -22,7 +20,7 @@ from understudy.dialects.json_access import encode
 from understudy.dialects.openai_chat import OpenAIChat, wants_usage
 from understudy.dialects.openai_responses import OpenAIResponses
 from understudy.driver import Cast
-from understudy.gateway.ask import Ask, Errand, fields_of, with_model
+from understudy.gateway.ask import Ask, Errand, with_model
 from understudy.gateway.flows import Alike, Translated
 from understudy.gateway.glance import usage_of
 from understudy.gateway.hops import Hop, Streamed, Whole
@@ -62,30 +60,17 @@ class Client(Protocol):
 class Exchange:
     """One request being answered."""
 
-    __slots__ = (
-        "_client",
-        "_fields",
-        "_hop",
-        "_neutral",
-        "_pause",
-        "_steps",
-        "ask",
-        "cast",
-        "story",
-        "usage",
-    )
+    usage: Usage | None = None
+    _neutral: Request | None = None
+    _hop: Hop | None = None
+    _pause: Handle | None = None
 
     def __init__(self, ask: Ask, cast: Cast, deadline: float, client: Client) -> None:
         self.ask = ask
         self.cast = cast
         self.story: list[Attempt] = []
-        self.usage: Usage | None = None
         self._client = client
         self._steps = walk(cast.chain, cast.stage, deadline=deadline, observe=self._note)
-        self._neutral: Request | None = None
-        self._fields: dict[str, msgspec.Raw] | None = None
-        self._hop: Hop | None = None
-        self._pause: Handle | None = None
 
     def begin(self) -> None:
         self._go(None)
@@ -272,9 +257,7 @@ class Exchange:
         ask = self.ask
         if not ask.in_body or ask.model == step.target.model:
             return ask.body
-        if self._fields is None:
-            self._fields = fields_of(ask.body)
-        return with_model(self._fields, step.target.model)
+        return with_model(ask.body, ask.model, step.target.model)
 
     def _note(self, attempt: Attempt) -> None:
         self.story.append(attempt)

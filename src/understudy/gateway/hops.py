@@ -39,17 +39,17 @@ class Caller(Protocol):
 class Hop:
     """What all attempts have in common: a time by which something must have happened."""
 
-    __slots__ = ("_cast", "_exchange", "_heard", "_idle", "_over", "_reply", "_step", "_watch")
+    # Defaults of the class, not slots: a hop is made per attempt, and most need none of these.
+    _idle = math.inf
+    _heard = 0.0  # clock seconds of the last progress
+    _reply: Reply | None = None  # of a stream, once it is carried
+    _over = False
 
     def __init__(self, exchange: Caller, cast: Cast, step: Try) -> None:
         self._exchange = exchange
         self._cast = cast
         self._step = step
         self._watch = cast.watches.here()
-        self._idle = math.inf
-        self._heard = 0.0  # clock seconds of the last progress
-        self._reply: Reply | None = None  # of a stream, once it is carried
-        self._over = False
 
     def _await(self, seconds: float) -> None:
         if seconds != math.inf:
@@ -112,16 +112,14 @@ class Hop:
 class Posted(Hop):
     """An attempt over HTTP: a body goes out, an answer comes in."""
 
-    __slots__ = ("_answer", "_connection", "_parts", "_provider", "_task")
-
     stream = False
+    _answer: Answer | None = None
+    _connection: Connection | None = None
+    _task: asyncio.Task[None] | None = None
 
     def __init__(self, exchange: Caller, cast: Cast, step: Try, provider: HttpProvider) -> None:
         super().__init__(exchange, cast, step)
         self._provider = provider
-        self._answer: Answer | None = None
-        self._connection: Connection | None = None
-        self._task: asyncio.Task[None] | None = None
         self._parts: list[bytes] = []
 
     def start(self, path: str, body: bytes) -> None:
@@ -205,8 +203,6 @@ class Posted(Hop):
 class Whole(Posted):
     """A plain request. `read` makes the client's answer of the target's, or raises."""
 
-    __slots__ = ("_read",)
-
     def __init__(
         self,
         exchange: Caller,
@@ -222,7 +218,7 @@ class Whole(Posted):
         return self._provider.patience.response
 
     def _arrived(self, data: bytes | None, last: bool) -> None:
-        body = self._whole(data, last)
+        body = data if last and data and not self._parts else self._whole(data, last)
         if body is None:
             return
         self._end()
@@ -236,8 +232,6 @@ class Whole(Posted):
 
 class Streamed(Posted):
     """A stream: held up to its first content, then pushed on as it comes."""
-
-    __slots__ = ("_flow",)
 
     stream = True
 

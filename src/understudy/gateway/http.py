@@ -10,6 +10,8 @@ from typing import Protocol
 from urllib.parse import parse_qs, unquote
 
 REASONS = {status.value: status.phrase.encode() for status in HTTPStatus}
+OK = b"HTTP/1.1 200 OK\r\n"
+CLOSE = b"connection: close\r\n"
 NO_HEADERS: Mapping[bytes, bytes] = {}
 
 
@@ -100,25 +102,21 @@ class Reply:
         """A whole answer. `headers` is rendered lines, each ended by CRLF."""
         self.status = status
         self.written = len(body)
-        keep = b"" if self.keep else b"connection: close\r\n"
+        keep = b"" if self.keep else CLOSE
+        line = OK if status == 200 else _status_line(status)
         self._outlet.put(
-            b"HTTP/1.1 %d %b\r\n%b%bcontent-length: %d\r\n\r\n%b"
-            % (status, REASONS.get(status, b"Unknown"), headers, keep, len(body), body)
+            b"%b%b%bcontent-length: %d\r\n\r\n%b" % (line, headers, keep, len(body), body)
         )
 
     def start(self, status: int, headers: bytes, first: bytes = b"") -> None:
         """The head of a chunked answer, with its first piece."""
         self.status = status
         self.written += len(first)
+        keep = b"" if self.keep else CLOSE
+        piece = b"%x\r\n%b\r\n" % (len(first), first) if first else b""
         self._outlet.put(
-            b"HTTP/1.1 %d %b\r\n%b%btransfer-encoding: chunked\r\n\r\n%b"
-            % (
-                status,
-                REASONS.get(status, b"Unknown"),
-                headers,
-                b"" if self.keep else b"connection: close\r\n",
-                b"%x\r\n%b\r\n" % (len(first), first) if first else b"",
-            )
+            b"%b%b%btransfer-encoding: chunked\r\n\r\n%b"
+            % (_status_line(status), headers, keep, piece)
         )
 
     def write(self, data: bytes) -> None:
@@ -152,6 +150,10 @@ class Reply:
             ready = asyncio.get_running_loop().create_future()
             self._outlet.resumed = lambda: _set(ready)
             await ready
+
+
+def _status_line(status: int) -> bytes:
+    return b"HTTP/1.1 %d %b\r\n" % (status, REASONS.get(status, b"Unknown"))
 
 
 def _set(ready: asyncio.Future[None]) -> None:

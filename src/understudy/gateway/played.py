@@ -19,8 +19,6 @@ from understudy.providers.base import Call, Provider
 class Played(Hop):
     """What a task does while it plays a provider's part."""
 
-    __slots__ = ("_call", "_patience", "_provider", "_task")
-
     def __init__(
         self, exchange: Caller, cast: Cast, step: Try, provider: Provider, call: Call
     ) -> None:
@@ -57,8 +55,6 @@ class Played(Hop):
 class PlayedWhole(Played):
     """A plain request. `write` makes the client's answer of a response, or raises."""
 
-    __slots__ = ("_write",)
-
     def __init__(
         self,
         exchange: Caller,
@@ -81,8 +77,6 @@ class PlayedWhole(Played):
 
 class PlayedStream(Played):
     """A stream, event by event."""
-
-    __slots__ = ("_complete", "_writer", "first", "usage")
 
     def __init__(
         self, exchange: Caller, cast: Cast, step: Try, call: Call, writer: StreamWriter

@@ -37,7 +37,11 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 
 
 class Reader(Protocol):
-    """Something that is told of every attempt as it ends, and of every request when it does."""
+    """Something that is told of requests as they end, and of attempts that gave no answer.
+
+    `attempt` is for what others feel at once, though the request may go on for minutes; the
+    attempt that answered is the last of its record.
+    """
 
     def attempt(self, opening: Opening, attempt: Attempt, number: int) -> None: ...
     def finished(self, record: Record) -> None: ...

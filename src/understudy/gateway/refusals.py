@@ -86,6 +86,5 @@ def apologise(reply: Reply, dialect: Dialect) -> None:
 
 
 def story(attempts: list[Attempt]) -> str:
-    """`primary/gpt-x=transient, backup/claude-y=ok`; header-safe, whatever a model is called."""
-    told = ", ".join(f"{a.target}={a.word}" for a in attempts)
-    return told.encode("ascii", "backslashreplace").decode()[:4096]
+    """`primary/gpt-x=transient, backup/claude-y=ok`."""
+    return ", ".join([f"{a.target}={a.word}" for a in attempts])[:4096]

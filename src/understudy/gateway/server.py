@@ -56,9 +56,7 @@ class Server:
     async def listen_on(self, door: socket.socket) -> None:
         """Start on a socket that is bound already, beside others perhaps."""
         self.loop = asyncio.get_running_loop()
-        listener = await self.loop.create_server(
-            lambda: Connection(self), sock=door, backlog=2048
-        )
+        listener = await self.loop.create_server(lambda: Connection(self), sock=door, backlog=2048)
         self._listeners.append(listener)
         if self._ticking is None:
             self._tick()

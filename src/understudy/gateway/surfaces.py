@@ -53,11 +53,14 @@ class Surfaces:
 
     def spoken(self, path: str) -> Dialect:
         """The dialect errors on this path are written in; OpenAI's where nobody can tell."""
+        name = PATHS.get(path)
+        if name is not None:
+            return self.dialects[name]
         if path.startswith("/v1/messages"):
             return self.dialects["anthropic"]
         if path.startswith(GEMINI):
             return self.dialects["gemini"]
-        return self.dialects[PATHS.get(path, "openai")]
+        return self.dialects["openai"]
 
     def _gemini(self, request: Request) -> Ask | None:
         model, colon, verb = request.path.split("/models/", 1)[1].rpartition(":")

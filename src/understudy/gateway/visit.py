@@ -52,40 +52,23 @@ class Desk(Protocol):
 class Visit:
     """From a request to its record. The exchange's `Client`."""
 
-    __slots__ = (
-        "_ask",
-        "_began",
-        "_desk",
-        "_dialect",
-        "_exchange",
-        "_gate",
-        "_house",
-        "_id",
-        "_inside",
-        "_number",
-        "_opening",
-        "_over",
-        "_request",
-        "label",
-        "reply",
-    )
+    label = ""  # of the client's key
+    _ask: Ask | None = None
+    _gate: Gate | None = None
+    _inside = False
+    _exchange: Exchange | None = None
+    _opening: Opening | None = None
+    _number = 0  # calls so far; a skip has the number of the call before it
+    _over = False
 
     def __init__(self, desk: Desk, request: Request, reply: Reply, began: float) -> None:
         self.reply = reply
-        self.label = ""
         self._desk = desk
         self._house = desk.house  # it may be replaced while we are inside
         self._request = request
         self._id = request_id(request) or desk.new_id()
         self._began = began  # clock seconds
         self._dialect: Dialect = desk.surfaces.spoken(request.path)  # of errors
-        self._ask: Ask | None = None
-        self._gate: Gate | None = None
-        self._inside = False
-        self._exchange: Exchange | None = None
-        self._opening: Opening | None = None
-        self._number = 0  # calls so far; a skip has the number of the call before it
-        self._over = False
 
     def ask(self) -> None:
         """A question to a model."""
@@ -130,6 +113,8 @@ class Visit:
     # -- told by the exchange; see `exchange.Client` ------------------------------------------
 
     def attempt(self, attempt: Attempt) -> None:
+        if attempt.outcome == "ok":  # the record tells
+            return
         if attempt.outcome != "skipped":
             self._number += 1
         assert self._opening is not None
@@ -294,7 +279,14 @@ def _too_many(turned: Turned) -> Refusal:
 
 
 def _headers(identity: str, attempts: list[Attempt], served: str) -> bytes:
-    lines = f"x-request-id: {identity}\r\nx-understudy-attempts: {story(attempts)}\r\n"
-    if served:
-        lines += f"x-understudy-target: {served}\r\n"
-    return lines.encode("ascii", "backslashreplace")
+    """Who was asked and who answered; header-safe, whatever clients call their models."""
+    tale = story(attempts)
+    if not tale.isprintable():
+        tale, served = _escaped(tale), _escaped(served)
+    target = f"x-understudy-target: {served}\r\n" if served else ""
+    told = f"x-request-id: {identity}\r\nx-understudy-attempts: {tale}\r\n{target}"
+    return told.encode("ascii", "backslashreplace")
+
+
+def _escaped(text: str) -> str:
+    return text.encode("unicode_escape").decode("ascii")

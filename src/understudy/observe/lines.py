@@ -34,31 +34,33 @@ class LogLines:
         provider, _, model = attempt.target.partition("/")
         next_provider, _, next_model = attempt.next.partition("/")
         over = _ends(attempt)
-        line: dict[str, object] = {
-            "event": "failover_abort" if over else "failover",
-            "level": "error" if over else "warning",
-            "at": round(self._wall(), 3),
-            "request_id": opening.id,
-            "provider": provider,
-            "model": cut(model),
-            "attempt": number,
-            "error_class": str(attempt.fault),
-            "http_status": attempt.status,
-            "then": "exhausted" if over and attempt.then == "advance" else attempt.then,
-            "next_provider": next_provider,
-            "next_model": cut(next_model),
-            "error_snippet": cut(attempt.reason),
-            "latency_ms": round(attempt.seconds * 1000, 3),
-        }
-        if attempt.benched:
-            line["benched_s"] = (
-                round(attempt.benched, 3) if attempt.benched < 1e9 else "until cleared"
-            )
-        if opening.stream:
-            line["stream"] = True
-        self._put(line)
+        line = Failover(
+            "failover_abort" if over else "failover",
+            "error" if over else "warning",
+            round(self._wall(), 3),
+            opening.id,
+            provider,
+            cut(model),
+            number,
+            str(attempt.fault),
+            attempt.status,
+            "exhausted" if over and attempt.then == "advance" else attempt.then,
+            next_provider,
+            cut(next_model),
+            cut(attempt.reason),
+            round(attempt.seconds * 1000, 3),
+            _length(attempt.benched),
+            opening.stream,
+        )
+        self._write(ENCODER.encode(line) + b"\n")
 
     def finished(self, record: Record) -> None:
+        if len(record.attempts) > 1 or record.outcome != "ok":
+            self._told_of_failures(record)
+        if self.access:
+            self._write(ENCODER.encode(access_line(record)) + b"\n")
+
+    def _told_of_failures(self, record: Record) -> None:
         failed = [a for a in record.attempts if a.outcome == "failed"]
         if record.outcome == "ok" and failed:
             line = {
@@ -73,8 +75,6 @@ class LogLines:
             self._put({**line, "stream": True} if record.opening.stream else line)
         elif record.outcome == "failed" and record.attempts:
             self._exhausted(record, failed)
-        if self.access:
-            self._put(access_line(record))
 
     def _exhausted(self, record: Record, failed: list[Attempt]) -> None:
         """Those who were left were passed over; where the last one failed, that was told."""
@@ -82,23 +82,24 @@ class LogLines:
             return
         last = record.attempts[-1]
         provider, _, model = last.target.partition("/")
-        line = {
-            "event": "failover_abort",
-            "level": "error",
-            "at": round(self._wall(), 3),
-            "request_id": record.opening.id,
-            "provider": provider,
-            "model": cut(model),
-            "attempt": len(failed),
-            "error_class": str(last.fault or "unknown"),
-            "http_status": record.status,
-            "then": "exhausted",
-            "next_provider": "",
-            "next_model": "",
-            "error_snippet": cut(record.reason),
-            "latency_ms": round(record.seconds * 1000, 3),
-        }
-        self._put({**line, "stream": True} if record.opening.stream else line)
+        line = Failover(
+            "failover_abort",
+            "error",
+            round(self._wall(), 3),
+            record.opening.id,
+            provider,
+            cut(model),
+            len(failed),
+            str(last.fault or "unknown"),
+            record.status,
+            "exhausted",
+            "",
+            "",
+            cut(record.reason),
+            round(record.seconds * 1000, 3),
+            stream=record.opening.stream,
+        )
+        self._write(ENCODER.encode(line) + b"\n")
 
     def note(self, event: str, level: str = "info", **fields: object) -> None:
         """Something about the process itself: a reload, a lost neighbour."""
@@ -108,31 +109,82 @@ class LogLines:
         self._write(ENCODER.encode(line) + b"\n")
 
 
-def access_line(record: Record) -> dict[str, object]:
+class Failover(msgspec.Struct, omit_defaults=True, gc=False):
+    """A failed attempt, or the end of a request that nobody answered."""
+
+    event: str
+    level: str
+    at: float
+    request_id: str
+    provider: str
+    model: str
+    attempt: int
+    error_class: str
+    http_status: int | None
+    then: str
+    next_provider: str
+    next_model: str
+    error_snippet: str
+    latency_ms: float
+    benched_s: float | str | None = None
+    stream: bool = False
+
+
+class Access(msgspec.Struct, omit_defaults=True, gc=False):
     """One finished request, for logs and for people who grep."""
-    opening = record.opening
-    line: dict[str, object] = {
-        "event": "request",
-        "level": "info",
-        "at": round(opening.at, 3),
-        "request_id": opening.id,
-        "surface": opening.surface,
-        "model": cut(opening.model),
-        "stream": opening.stream,
-        "key": opening.key,
-        "status": record.status,
-        "outcome": record.outcome,
-        "target": cut(record.target),
-        "attempts": len(record.attempts),
-        "latency_ms": round(record.seconds * 1000, 3),
-        "bytes": record.sent,
-    }
-    if record.usage is not None:
-        line["input_tokens"] = record.usage.total_input
-        line["output_tokens"] = record.usage.total_output
-    if record.reason:
-        line["reason"] = cut(record.reason)
-    return line
+
+    event: str
+    level: str
+    at: float
+    request_id: str
+    surface: str
+    model: str
+    stream: bool
+    key: str
+    status: int
+    outcome: str
+    target: str
+    attempts: int
+    latency_ms: float
+    bytes: int
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    reason: str = ""
+    skipped: list[str] = []  # who was passed over and why; msgspec copies the default
+
+
+def access_line(record: Record) -> Access:
+    opening, usage = record.opening, record.usage
+    return Access(
+        "request",
+        "info",
+        round(opening.at, 3),
+        opening.id,
+        opening.surface,
+        cut(opening.model),
+        opening.stream,
+        opening.key,
+        record.status,
+        record.outcome,
+        cut(record.target),
+        len(record.attempts),
+        round(record.seconds * 1000, 3),
+        record.sent,
+        None if usage is None else usage.total_input,
+        None if usage is None else usage.total_output,
+        cut(record.reason) if record.reason else "",
+        _skips(record.attempts) if len(record.attempts) > 1 else [],
+    )
+
+
+def _skips(attempts: tuple[Attempt, ...]) -> list[str]:
+    return [cut(f"{a.target} {a.reason}") for a in attempts if a.outcome == "skipped"]
+
+
+def _length(seconds: float) -> float | str | None:
+    if not seconds:
+        return None
+    return round(seconds, 3) if seconds < 1e9 else "until cleared"
 
 
 def _ends(attempt: Attempt) -> bool:

@@ -98,7 +98,7 @@ class Metrics:
         self._key = Names()
         self._prices: dict[str, Facts] = {}
         self.attempts: defaultdict[tuple[str, str], int] = defaultdict(int)
-        self.requests: defaultdict[tuple[str, str, str], int] = defaultdict(int)
+        self.requests: defaultdict[tuple[str, int, str], int] = defaultdict(int)
         self.failovers: defaultdict[str, int] = defaultdict(int)
         self.benches: defaultdict[tuple[str, str], int] = defaultdict(int)
         self.streams: defaultdict[str, int] = defaultdict(int)
@@ -109,6 +109,9 @@ class Metrics:
         self.first_content: defaultdict[str, Histogram] = defaultdict(Histogram)
 
     def attempt(self, opening: Opening, attempt: Attempt, number: int) -> None:
+        self._attempted(attempt)
+
+    def _attempted(self, attempt: Attempt) -> None:
         target = self._target(attempt.target)
         self.attempts[target, attempt.word] += 1
         if attempt.outcome != "skipped":
@@ -120,7 +123,9 @@ class Metrics:
 
     def finished(self, record: Record) -> None:
         surface = record.opening.surface
-        self.requests[surface, str(record.status), record.outcome] += 1
+        if record.attempts and record.attempts[-1].outcome == "ok":
+            self._attempted(record.attempts[-1])
+        self.requests[surface, record.status, record.outcome] += 1
         self.latency[surface].add(record.seconds)
         if record.opening.stream:
             self.streams[record.outcome] += 1
@@ -193,7 +198,7 @@ Counts = (
     Mapping[str, int]
     | Mapping[str, Decimal]
     | Mapping[tuple[str, str], int]
-    | Mapping[tuple[str, str, str], int]
+    | Mapping[tuple[str, int, str], int]
 )
 
 
@@ -202,8 +207,8 @@ def _counter(name: str, means: str, labels: tuple[str, ...], values: Counts) -> 
     yield f"# HELP {full} {means}."
     yield f"# TYPE {full} counter"
     for key, value in list(values.items()):
-        texts = key if isinstance(key, tuple) else (str(key),)
-        yield f"{full}{_labels(labels, texts)} {value:f}"
+        texts = key if isinstance(key, tuple) else (key,)
+        yield f"{full}{_labels(labels, tuple(map(str, texts)))} {value:f}"
 
 
 def _histogram(

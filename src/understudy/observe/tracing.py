@@ -62,7 +62,8 @@ class Tracing:
         self._ends.setdefault(id(opening), []).append(self._wall())
 
     def finished(self, record: Record) -> None:
-        ends = self._ends.pop(id(record.opening), [])
+        # The attempt that answered is not told by itself: it ended just now.
+        ends = [*self._ends.pop(id(record.opening), ()), self._wall()]
         span = self._request(record)
         number = 0
         for attempt, end in zip(record.attempts, ends, strict=False):

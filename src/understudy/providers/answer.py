@@ -76,6 +76,11 @@ class Answer:
         value = self._head[start:] if end < 0 else self._head[start:end]
         return value.strip(b" \t").decode("latin-1")
 
+    def mentions(self, words: tuple[bytes, ...]) -> bool:
+        """Does any of these, in lower case, stand anywhere in the head?"""
+        low = self._low
+        return any(word in low for word in words)
+
     # -- the three ways out -------------------------------------------------------------------
 
     async def read(self) -> bytes:
@@ -111,7 +116,8 @@ class Answer:
     def push(self, sink: Sink) -> None:
         """Hand over what is here and call the sink with what comes, from the event loop."""
         self._sink = sink
-        self.resume()
+        if self._parts or self._held or self.done or self.error is not None:
+            self.resume()
 
     def pause(self) -> None:
         """Push mode: no more calls until `resume`."""

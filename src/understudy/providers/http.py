@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from understudy.core.classify import classify
 from understudy.core.errors import ProviderError
-from understudy.core.faults import Fault
+from understudy.core.faults import Fault, Verdict
 from understudy.dialects.base import Dialect, Garbled, Truncated, WireError
 from understudy.dialects.json_access import encode
 from understudy.dialects.table import dialect_named
@@ -28,6 +28,10 @@ from understudy.providers.transport import Answer, Limits, Origin, Outgoing, Tra
 from understudy.providers.wire import Connection, Waiter
 
 SNIPPET = 200  # characters of a provider's own words that are kept
+SEEN_MOST = 64  # refusals that are known again
+SEEN_BYTES = 4096  # of body; a longer one is read anew
+# In headers that a verdict may rest on.
+TELLING = (b"retry", b"reset", b"limit", b"\nx-am", b"\nx-ms-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,7 @@ class HttpProvider:
         self._heads: dict[tuple[str, str], bytes] = {}
         self._vendor = settings.vendor or name
         self._takes: dict[str, Capabilities] = {}
+        self._refusals: dict[tuple[int, bool, bytes], tuple[Verdict, str]] = {}
 
     @classmethod
     def of_vendor(
@@ -239,6 +244,25 @@ class HttpProvider:
 
     def refused(self, answer: Answer, body: bytes, *, stream: bool) -> ProviderError:
         """An HTTP error status, classified from everything it said."""
+        verdict, said = self._seen(answer, body, stream)
+        error = ProviderError(
+            verdict.fault,
+            self.name,
+            answer.status,
+            verdict.retry_after,
+            message=said,
+            billing="refused",
+        )
+        error.retry_source = verdict.source
+        error.dialect, error.body = self.dialect.name, self.clear_body(body)
+        return error
+
+    def _seen(self, answer: Answer, body: bytes, stream: bool) -> tuple[Verdict, str]:
+        """What a refusal means. In an outage the same one comes again and again: read it once."""
+        key = (answer.status, stream, body)
+        known = self._refusals.get(key)
+        if known is not None and not answer.mentions(TELLING):
+            return known
         headers = {k.decode("latin-1"): v.decode("latin-1") for k, v in answer.headers}
         verdict = classify(
             status=answer.status,
@@ -248,17 +272,17 @@ class HttpProvider:
             stream=stream,
         )
         said = self.dialect.read_error(body) or body[:SNIPPET].decode("utf-8", "replace")
-        error = ProviderError(
-            verdict.fault,
-            self.name,
-            answer.status,
-            verdict.retry_after,
-            message=self._clear(said),
-            billing="refused",
-        )
-        error.retry_source = verdict.source
-        error.dialect, error.body = self.dialect.name, self.clear_body(body)
-        return error
+        read = verdict, self._clear(said)
+        # A delay may be counted from the answer's own date, so it is not the same twice.
+        if (
+            verdict.retry_after is None
+            and len(body) <= SEEN_BYTES
+            and not answer.mentions(TELLING)
+        ):
+            if len(self._refusals) >= SEEN_MOST:
+                self._refusals.clear()
+            self._refusals[key] = read
+        return read
 
     def not_an_answer(
         self, error: WireError | Garbled | Truncated, *, stream: bool, begun: bool = False
