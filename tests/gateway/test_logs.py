@@ -246,6 +246,27 @@ def test_the_access_log_may_be_turned_off_and_failovers_are_still_told() -> None
     run(work())
 
 
+def test_a_bench_and_its_end_are_told_in_the_words_of_the_ledger() -> None:
+    async def work() -> None:
+        async with Upstream(lambda _: says(503)) as up:
+            text = provider("p", up.url) + aliases(chat="p/m")
+            async with serving(text) as served:
+                health = served.runtime.gateway.house.registry.health
+                await served.chat()
+                (line,) = served.events("benched")
+                assert (line["level"], line["key"], line["source"]) == ("warning", "p/m", "rule")
+                assert line["reason"] == "benched for transient, 5 s left of 5 s"
+                heard = await served.chat()
+                reasons = served.events("request")[1]["reasons"]
+                assert isinstance(reasons, dict)
+                assert reasons["p/m"] in str(heard.error["message"])
+                health.unbench("p/m")
+                health.unbench("p/m")
+                assert [line["key"] for line in served.events("cleared")] == ["p/m"]
+
+    run(work())
+
+
 def test_a_reader_that_fails_spoils_no_answer_and_is_told_of() -> None:
     class Bad:
         def attempt(self, opening: Opening, attempt: Attempt, number: int) -> None:

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,15 +21,14 @@ from tests.gateway.desk import (
     Upstream,
     aliases,
     always,
-    fronted,
+    ask,
     process,
     provider,
     serving,
 )
-from tests.rig import run, until
+from tests.rig import run
 from understudy.commands.serve import greeting
 from understudy.gateway.build import demo_house
-from understudy.gateway.http import Reply, Request
 from understudy.gateway.runtime import Opened, Setup
 from understudy.testing import ManualClock
 
@@ -232,38 +230,22 @@ def test_on_sigterm_streams_end_newcomers_are_refused_and_all_is_told() -> None:
     run(work())
 
 
-class Ear:
-    """The client's end of a line that is none."""
-
-    paused = False
-    resumed: Callable[[], object] | None = None
-    heard = b""
-
-    def put(self, data: bytes) -> None:
-        self.heard += data
-
-    def abort(self) -> None: ...
-
-
-def test_a_gateway_that_drains_is_not_ready_at_once_while_streams_go_on() -> None:
+def test_whoever_balances_load_sees_that_we_are_not_ready_while_all_is_still_served() -> None:
     async def work() -> None:
-        rest = asyncio.Event()
-        pieces = (HELLO_STREAM[0], rest, *HELLO_STREAM[1:])
-        async with fronted(always(pieces)) as (served, _):
-            line = await Line.to(served.address)
-            line.send("POST", "/v1/chat/completions", STREAM)
-            _, headers = await line.head()
-            first = await line.piece()
-            served.runtime.stopping.set()
-            await until(lambda: served.events("draining"))
-            ear = Ear()
-            work = served.runtime.gateway(Request("GET", b"/readyz"), Reply(ear, True))
-            assert work is not None
-            await work
-            assert ear.heard.startswith(b"HTTP/1.1 503 ")
-            rest.set()
-            assert (first + await line.rest(headers)).endswith(HELLO_STREAM[-1])
-            line.close()
+        async with Upstream(always()) as up, asyncio.timeout(60):
+            text = "[gateway]\ndrain_delay = 30\n" + provider("p", up.url)
+            async with process(text + aliases(chat="p/m")) as running:
+                running.signal(signal.SIGTERM)
+                async with asyncio.timeout(20):
+                    while (await ask(running.address, "GET", "/readyz")).status == 200:
+                        pass
+                chat = await ask(
+                    running.address, "POST", "/v1/chat/completions", {**HELLO, "model": "chat"}
+                )
+                assert (chat.status, chat.headers["connection"]) == (200, "close")
+                running.signal(signal.SIGTERM)  # no patience: now
+                code, _ = await running.ended()
+                assert code == 0
 
     run(work())
 

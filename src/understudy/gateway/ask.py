@@ -32,6 +32,11 @@ class Ask(msgspec.Struct, frozen=True):
     relayable: bool = True  # bytes of the same dialect may go through as they are
     errand: Errand | None = None
 
+    @property
+    def sse(self) -> bool:
+        """Does a stream to this client have room for comments?"""
+        return self.relayable and self.dialect.name != "ollama"
+
 
 class Peek(msgspec.Struct):
     """The two fields that routing needs."""

@@ -35,12 +35,16 @@ from understudy.providers.http import HttpProvider
 from understudy.timers import Handle, call_later
 
 ID_PREFIXES = {"openai": "chatcmpl-", "responses": "resp_", "anthropic": "msg_"}
+STAMPS = {"openai": "created", "responses": "created_at"}  # where an answer's time is written
 
 
 class Client(Protocol):
     """Who asked. Told of every attempt, and at last of one outcome."""
 
     reply: Reply
+
+    def wall(self) -> float:
+        """Epoch seconds, for answers that are dated."""
 
     def attempt(self, attempt: Attempt) -> None: ...
 
@@ -89,8 +93,9 @@ class Exchange:
 
     def parting(self, status: int, message: str, kind: str) -> bytes:
         """The last words to a client whose stream broke."""
-        hop = self._hop
-        return b"" if hop is None else hop.parting(status, message, kind)
+        if self._hop is not None:
+            return self._hop.parting(status, message, kind)
+        return self.ask.dialect.writer(self.ask.model).write_error(status, message, kind)
 
     # -- told by attempts; see `hops.Caller` --------------------------------------------------
 
@@ -200,7 +205,11 @@ class Exchange:
             raise ProviderError(Fault.EMPTY_CONTENT, message=reason, billing="maybe_billed")
         self.usage = response.usage
         named = response if response.id else replace(response, id=self._answer_id())
-        return encode(self.ask.dialect.write_response(named, self.ask.model))
+        told = self.ask.dialect.write_response(named, self.ask.model)
+        stamp = STAMPS.get(self.ask.dialect.name)
+        if stamp is not None and not told.get(stamp):
+            told[stamp] = int(self._client.wall())
+        return encode(told)
 
     def _relays(self, provider: HttpProvider, step: Try) -> bool:
         """Same dialect, and nothing in the request has to be changed for this target."""
@@ -234,9 +243,12 @@ class Exchange:
         match ask.dialect:
             case OpenAIChat() as chat:
                 usage = wants_usage(self.neutral)
-                return chat.writer(ask.model, include_usage=usage, id=name)
-            case OpenAIResponses() | Anthropic() as dialect:
-                return dialect.writer(ask.model, id=name)
+                now = int(self._client.wall())
+                return chat.writer(ask.model, include_usage=usage, id=name, created=now)
+            case OpenAIResponses() as responses:
+                return responses.writer(ask.model, id=name, created=int(self._client.wall()))
+            case Anthropic() as anthropic:
+                return anthropic.writer(ask.model, id=name)
             case other:
                 return other.writer(ask.model)
 

@@ -23,6 +23,7 @@ from understudy.gateway.limits import Gate, Turned
 from understudy.gateway.record import Opening, Record
 from understudy.gateway.refusals import JSON, Refusal, apologise, of_error, story
 from understudy.gateway.surfaces import PATHS, Surfaces
+from understudy.timers import Handle, call_later
 
 Route = Callable[[Request, Reply], Awaitable[None]]
 LEFT = 499  # nginx's number for a client that closed before the answer
@@ -59,6 +60,8 @@ class Visit:
     _exchange: Exchange | None = None
     _opening: Opening | None = None
     _number = 0  # calls so far; a skip has the number of the call before it
+    _begun = False  # the client has the first content of a stream
+    _sign: Handle | None = None  # the next sign of life to a client that waits for a stream
     _over = False
 
     def __init__(self, desk: Desk, request: Request, reply: Reply, began: float) -> None:
@@ -91,6 +94,8 @@ class Visit:
         self._opening = self._opened()
         self._exchange = Exchange(ask, cast, deadline, self)
         self.reply.left = self._left
+        if ask.stream and house.rules.keepalive and ask.sse:
+            self._sign = call_later(cast.stage.clock, house.rules.keepalive, self._still_here)
         self._exchange.begin()
 
     def look_up(self) -> None:
@@ -112,6 +117,9 @@ class Visit:
 
     # -- told by the exchange; see `exchange.Client` ------------------------------------------
 
+    def wall(self) -> float:
+        return self._desk.wall()
+
     def attempt(self, attempt: Attempt) -> None:
         if attempt.outcome == "ok":  # the record tells
             return
@@ -121,14 +129,32 @@ class Visit:
         self._desk.attempted(self._opening, attempt, self._number)
 
     def begin(self, serving: str, first: bytes) -> None:
-        assert self._exchange is not None
-        assert self._opening is not None
-        begun = [*self._exchange.story, Attempt(serving, "ok")]
-        head = b"content-type: %b\r\ncache-control: no-cache\r\nx-accel-buffering: no\r\n%b" % (
-            STREAM[self._opening.surface == "ollama"],
-            _headers(self._id, begun, serving),
-        )
-        self.reply.start(200, head, first)
+        exchange = self._exchange
+        assert exchange is not None
+        self._begun = True
+        if self.reply.started:
+            return self.reply.write(first)
+        begun = [*exchange.story, Attempt(serving, "ok")]
+        self._start(_headers(self._id, begun, serving), first)
+
+    def _start(self, headers: bytes, first: bytes) -> None:
+        kind = STREAM[self._dialect.name == "ollama"]
+        head = b"content-type: %b\r\ncache-control: no-cache\r\nx-accel-buffering: no\r\n%b"
+        self.reply.start(200, head % (kind, headers), first)
+
+    def _still_here(self) -> None:
+        """A comment, so that nobody between us and the client takes the line for dead.
+
+        From the first one on the status is told, and the chain can only fail within the stream.
+        """
+        exchange = self._exchange
+        if self._begun or exchange is None:
+            return
+        if not self.reply.started:
+            self._start(_headers(self._id, exchange.story, ""), b"")
+        self.reply.write(b": still waiting\n\n")
+        clock, seconds = exchange.cast.stage.clock, self._house.rules.keepalive
+        self._sign = call_later(clock, seconds, self._still_here)
 
     def answered(self, body: bytes) -> None:
         reply, exchange = self.reply, self._exchange
@@ -146,7 +172,7 @@ class Visit:
         if self.reply.started:
             last = exchange.parting(refusal.status, refusal.message, refusal.kind)
             self.reply.finish(last)
-            return self._end("broken", refusal.message)
+            return self._end("broken" if self._begun else "failed", refusal.message)
         self._tell(refusal, exchange.story)
         self._end("failed", refusal.message)
 
@@ -207,6 +233,8 @@ class Visit:
         if exchange is not None:
             self._exchange = None
             exchange.close()
+        if self._sign is not None:
+            self._sign.cancel()
         reply.over()
 
     def _opened(self) -> Opening:

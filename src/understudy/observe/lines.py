@@ -12,10 +12,12 @@ from collections.abc import Callable
 
 import msgspec
 
+from understudy.core.health import Change
 from understudy.core.target import Attempt
 from understudy.gateway.record import Opening, Record
 
 SNIPPET = 200
+TOLD_MOST = 10_000  # benches whose end is told; clients may name models without end
 Write = Callable[[bytes], None]
 ENCODER = msgspec.json.Encoder()
 
@@ -27,6 +29,7 @@ class LogLines:
         self.access = access
         self._write = write
         self._wall = wall
+        self._benched: set[str] = set()  # keys whose bench was told, and not yet its end
 
     def attempt(self, opening: Opening, attempt: Attempt, number: int) -> None:
         if attempt.outcome != "failed":
@@ -101,6 +104,19 @@ class LogLines:
         )
         self._write(ENCODER.encode(line) + b"\n")
 
+    def change(self, change: Change, now: float) -> None:
+        """Somebody is benched, or is no longer; `now` by the tracker's clock."""
+        bench = change.bench
+        if bench is not None:
+            if len(self._benched) >= TOLD_MOST:
+                self._benched.clear()
+            self._benched.add(change.key)
+            why = bench.sentence(now)
+            self.note("benched", "warning", key=cut(change.key), reason=why, source=bench.source)
+        elif change.key in self._benched:  # most are cleared of a single failure: no news
+            self._benched.discard(change.key)
+            self.note("cleared", key=cut(change.key))
+
     def note(self, event: str, level: str = "info", **fields: object) -> None:
         """Something about the process itself: a reload, a lost neighbour."""
         self._put({"event": event, "level": level, "at": round(self._wall(), 3), **fields})
@@ -150,7 +166,7 @@ class Access(msgspec.Struct, omit_defaults=True, gc=False):
     input_tokens: int | None = None
     output_tokens: int | None = None
     reason: str = ""
-    skipped: list[str] = []  # who was passed over and why; msgspec copies the default
+    reasons: dict[str, str] = {}  # why those who did not answer did not; msgspec copies this
 
 
 def access_line(record: Record) -> Access:
@@ -173,12 +189,13 @@ def access_line(record: Record) -> Access:
         None if usage is None else usage.total_input,
         None if usage is None else usage.total_output,
         cut(record.reason) if record.reason else "",
-        _skips(record.attempts) if len(record.attempts) > 1 else [],
+        {} if len(record.attempts) == 1 and usage is not None else _reasons(record.attempts),
     )
 
 
-def _skips(attempts: tuple[Attempt, ...]) -> list[str]:
-    return [cut(f"{a.target} {a.reason}") for a in attempts if a.outcome == "skipped"]
+def _reasons(attempts: tuple[Attempt, ...]) -> dict[str, str]:
+    """The last word on each target."""
+    return {a.target: cut(a.reason or a.word) for a in attempts if a.outcome != "ok"}
 
 
 def _length(seconds: float) -> float | str | None:
