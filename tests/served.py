@@ -31,7 +31,9 @@ async def listening(house: House, *readers: Reader) -> AsyncIterator[str]:
 
 
 def house(*providers: Provider, policy: Policy = AVAILABILITY, **aliases: str) -> House:
-    registry = Registry(env={}, policy=policy, cooldown=Cooldown(probe=True))
+    # Longer than any test takes: who is benched stays so, however slow the machine is.
+    cooldown = Cooldown(probe=True, base=300)
+    registry = Registry(env={}, policy=policy, cooldown=cooldown)
     for provider in providers:
         registry.register_provider(provider)
     for name, spec in aliases.items():

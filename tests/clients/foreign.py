@@ -58,12 +58,9 @@ def _langchain() -> list[str]:
 
 def _litellm() -> list[str]:
     """Too large to be fetched by a test."""
-    python = HERE / "lite" / ".venv" / "bin" / "python"
+    python = HERE.parents[1] / ".judges" / "litellm" / "bin" / "python"
     if not python.exists():
-        pytest.skip(
-            "LiteLLM has no environment; make one: cd tests/clients/lite && python -m venv .venv "
-            "&& .venv/bin/pip install --no-deps -r requirements.txt"
-        )
+        pytest.skip("LiteLLM has no environment here; `make judges` makes one")
     return [str(python), str(HERE / "lite" / "program.py")]
 
 

@@ -85,7 +85,8 @@ def test_head_and_get_share_a_connection_without_confusion() -> None:
         ("POST", "/healthz", 405, "GET, HEAD"),
         ("GET", "/nowhere", 404, None),
         ("POST", "/v1/completions", 404, None),
-        ("PUT", "/v1beta/models/x:generateContent", 404, None),
+        ("PUT", "/v1beta/models/x:generateContent", 405, "POST"),
+        ("POST", "/v1/models", 405, "GET"),
     ],
 )
 def test_who_knocks_at_the_wrong_door_is_told_the_right_ones(

@@ -47,8 +47,15 @@ class OpenAIResponses:
     def reader(self) -> ResponsesReader:
         return ResponsesReader()
 
-    def writer(self, model: str, *, id: str = UNNAMED, created: int = 0) -> ResponsesWriter:
-        return ResponsesWriter(model, id, created)
+    def writer(
+        self, model: str, *, id: str = UNNAMED, created: int = 0, echo: Wire | None = None
+    ) -> ResponsesWriter:
+        return ResponsesWriter(model, id, created, echo or {})
+
+    def echo(self, request: Request) -> Wire:
+        """What an answer repeats of its request that clients rely on: the format asked for."""
+        written = openai_responses_request.write_request(request).get("text")
+        return {"text": written} if written else {}
 
     def read_error(self, body: bytes) -> str:
         return error_body.read_error(body)

@@ -36,6 +36,7 @@ class ResponsesWriter:
     model: str
     id: str = UNNAMED
     created: int = 0  # seconds since 1970; a dialect has no clock
+    echo: Wire = field(default_factory=dict)  # of the request
     _number: int = 0  # of the next event
     _output: list[Wire] = field(default_factory=list)  # finished items
     _open: str = ""  # the kind of item being written: "message", "reasoning" or none
@@ -68,7 +69,7 @@ class ResponsesWriter:
 
     def _opening(self) -> bytes:
         blank = envelope(Response(id=self.id), self.model, [])
-        blank |= {"created_at": self.created, "status": "in_progress"}
+        blank |= {"created_at": self.created, "status": "in_progress", **self.echo}
         first = self._event("response.created", {"response": blank})
         return first + self._event("response.in_progress", {"response": blank})
 
@@ -178,7 +179,7 @@ class ResponsesWriter:
         if response.refusal:
             written.append(self._refusal(response.refusal))
         body = envelope(response, self.model, self._final(response))
-        body |= {"id": self.id, "created_at": self.created}
+        body |= {"id": self.id, "created_at": self.created, **self.echo}
         cut = raw_word(response).startswith("incomplete")
         kind = "response.incomplete" if cut else "response.completed"
         return b"".join(written) + self._event(kind, {"response": body})

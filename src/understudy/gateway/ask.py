@@ -33,9 +33,16 @@ class Ask(msgspec.Struct, frozen=True):
     errand: Errand | None = None
 
     @property
+    def stream_type(self) -> bytes:
+        """The content type of a stream to this client."""
+        if self.dialect.name == "ollama":
+            return b"application/x-ndjson"
+        return EVENTS if self.relayable else b"application/json"  # Gemini's array
+
+    @property
     def sse(self) -> bool:
         """Does a stream to this client have room for comments?"""
-        return self.relayable and self.dialect.name != "ollama"
+        return self.stream_type is EVENTS
 
 
 class Peek(msgspec.Struct):
@@ -49,6 +56,7 @@ PEEK = msgspec.json.Decoder(Peek)
 SHALLOW = msgspec.json.Decoder(dict[str, msgspec.Raw])
 ENCODER = msgspec.json.Encoder()
 KEY = b'"model"'
+EVENTS = b"text/event-stream"
 VALUE = re.compile(rb'[ \t\r\n]*:[ \t\r\n]*"([^"\\]*)"')
 
 

@@ -209,6 +209,8 @@ class Exchange:
         stamp = STAMPS.get(self.ask.dialect.name)
         if stamp is not None and not told.get(stamp):
             told[stamp] = int(self._client.wall())
+        if isinstance(self.ask.dialect, OpenAIResponses):
+            told |= self.ask.dialect.echo(self.neutral)
         return encode(told)
 
     def _relays(self, provider: HttpProvider, step: Try) -> bool:
@@ -246,7 +248,8 @@ class Exchange:
                 now = int(self._client.wall())
                 return chat.writer(ask.model, include_usage=usage, id=name, created=now)
             case OpenAIResponses() as responses:
-                return responses.writer(ask.model, id=name, created=int(self._client.wall()))
+                now, echo = int(self._client.wall()), responses.echo(self.neutral)
+                return responses.writer(ask.model, id=name, created=now, echo=echo)
             case Anthropic() as anthropic:
                 return anthropic.writer(ask.model, id=name)
             case other:

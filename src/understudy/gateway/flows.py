@@ -18,6 +18,7 @@ from understudy.dialects.base import (
     Truncated,
     WireError,
 )
+from understudy.gateway.glance import content_in
 from understudy.gateway.scan import Scan
 from understudy.messages.response import Event, Response, Usage
 from understudy.providers.http import HttpProvider
@@ -64,44 +65,58 @@ class Flow(Protocol):
 class Alike:
     """Bytes through: the client speaks the target's dialect."""
 
-    __slots__ = ("_held", "_model", "_provider", "_reader", "_scan", "_size")
-
-    usage: Usage | None = None  # nobody reads what is passed through
-    done = False  # the end of the connection's answer is the end
+    usage: Usage | None = None
+    done = False  # the end of the connection's answer is the end, unless there is nonsense
+    alive = False
+    _reader: StreamReader | None = None  # made when a glance does not tell
+    _size = 0
 
     def __init__(self, provider: HttpProvider, model: str) -> None:
         self._provider = provider
         self._model = model
-        self._reader: StreamReader = provider.dialect.reader()
         self._scan = Scan(provider.dialect.name)
         self._held: list[bytes] = []
-        self._size = 0
 
     @property
     def first(self) -> bytes:
         held = self._held
         return held[0] if len(held) == 1 else b"".join(held)
 
-    @property
-    def alive(self) -> bool:
-        return self._scan.alive
-
     def hold(self, data: bytes) -> bool:
         self._held.append(data)
         self._size += len(data)
-        if _fed(self._reader, data):
+        if self._content(data):
             self._commit()
             return True
-        if self._reader.failure is not None:
-            raise self._reader.failure
         if self._size > HELD_MAX:
             raise Garbled(f"more than {HELD_MAX} bytes without content")
         return False
 
+    def _content(self, data: bytes) -> bool:
+        reader = self._reader
+        if reader is None:
+            seen = content_in(self._provider.dialect.name, data)
+            if seen is not None:
+                return seen
+            reader, data = self._read(), self.first
+        if _fed(reader, data):
+            return True
+        if reader.failure is not None:
+            raise reader.failure
+        return False
+
+    def _read(self) -> StreamReader:
+        self._reader = self._provider.dialect.reader()
+        return self._reader
+
     def end(self) -> None:
-        events = self._reader.end()
-        if self._reader.failure is not None:
-            raise self._reader.failure
+        reader, events = self._reader, list[Event]()
+        if reader is None:
+            reader = self._read()
+            events = reader.feed(self.first)
+        events += reader.end()
+        if reader.failure is not None:
+            raise reader.failure
         if not commits(events):
             raise Truncated("the stream ended before any content")
         if self._held and self._held[0].lstrip()[:1] == b"{":  # plain, though a stream was asked
@@ -112,18 +127,29 @@ class Alike:
     def _commit(self) -> None:
         first = self.first
         self._scan.feed(first)
+        if self._scan.garbled:
+            self.done = True
+            first = first[: self._scan.good]
         self._held = [self._provider.clear_body(first) if self._scan.error else first]
 
     def passed(self, data: bytes) -> bytes:
-        self._scan.feed(data)
+        scan = self._scan
+        scan.feed(data)
+        self.alive = scan.alive
+        if scan.garbled:
+            self.done = True
+            data = data[: scan.good]
         # An upstream's last words go through as they came, but never with our key in them.
-        return self._provider.clear_body(data) if self._scan.error else data
+        return self._provider.clear_body(data) if scan.error else data
 
     def over(self) -> bytes:
         if self._scan.error:
             raise WireError(self._scan.error)
+        if self._scan.garbled:
+            raise Garbled("an event that is none")
         if not self._scan.complete:
             raise Truncated("the stream ended without its end mark")
+        self.usage = self._scan.usage(self._provider.dialect.reader()) if self._scan.used else None
         return b""
 
     def parting(self, status: int, message: str, kind: str) -> bytes:

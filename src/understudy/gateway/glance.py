@@ -1,6 +1,7 @@
-"""Is a relayed body an answer? The common shapes are seen at a glance; the rest is read in full.
+"""Is a relayed body an answer, and is content in a stream's first bytes? Seen at a glance.
 
-A glance never says no: whatever it does not recognise goes to the dialect, which knows.
+The common shapes only; a glance never says no. Whatever it does not recognise goes to the
+dialect, which knows.
 """
 
 from __future__ import annotations
@@ -112,3 +113,74 @@ def usage_of(dialect: Dialect, body: bytes) -> Usage | None:
     if reason := response.blank:
         raise ProviderError(Fault.EMPTY_CONTENT, message=reason, billing="maybe_billed")
     return response.usage
+
+
+class _Delta(msgspec.Struct, forbid_unknown_fields=True):
+    role: str | None = None
+    content: str | None = None
+    refusal: None = None
+
+
+class _Piece(msgspec.Struct):
+    delta: _Delta
+    finish_reason: None = None
+
+
+class _Chunk(msgspec.Struct):
+    choices: list[_Piece]
+    error: None = None
+
+
+class _Text(msgspec.Struct, forbid_unknown_fields=True):
+    type: str
+    text: str
+
+
+class _BlockEvent(msgspec.Struct):
+    type: str
+    delta: _Text | None = None
+    content_block: _Text | None = None
+
+
+_CHUNK = msgspec.json.Decoder(_Chunk)
+_BLOCK_EVENT = msgspec.json.Decoder(_BlockEvent)
+QUIET = ("message_start", "ping")  # events of Anthropic's that come before any content
+
+
+def _chunk(frame: bytes) -> bool | None:
+    if not frame.startswith(b"data: {"):
+        return None
+    choices = _CHUNK.decode(frame[6:]).choices
+    if len(choices) != 1:
+        return None
+    content = choices[0].delta.content
+    return bool(content) and not content.isspace()  # type: ignore[union-attr]
+
+
+def _block_event(frame: bytes) -> bool | None:
+    head, _, data = frame.partition(b"\ndata: ")
+    if not head.startswith(b"event: "):
+        return None
+    event = _BLOCK_EVENT.decode(data)
+    if event.type == "content_block_delta" and event.delta is not None:
+        return event.delta.type == "text_delta" and not event.delta.text.isspace()
+    begins = event.type == "content_block_start" and event.content_block is not None
+    return False if event.type in QUIET or begins else None
+
+
+FRAMES: dict[str, Callable[[bytes], bool | None]] = {"openai": _chunk, "anthropic": _block_event}
+
+
+def content_in(dialect: str, data: bytes) -> bool | None:
+    """Is there content in whole frames of a stream? None: this has to be read properly."""
+    look = FRAMES.get(dialect)
+    if look is None or not data.endswith(b"\n\n"):
+        return None
+    try:
+        for frame in data[:-2].split(b"\n\n"):
+            seen = look(frame)
+            if seen is not False:
+                return seen
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return False

@@ -177,11 +177,14 @@ class Posted(Hop):
         if not last:
             return None
         if data is None:
-            assert self._answer is not None
-            self._fail(self._answer.error or ProviderError(Fault.TRANSIENT, message="broke off"))
+            self._fail(self._broken_off())
             return None
         parts = self._parts
         return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _broken_off(self) -> ProviderError:
+        known = None if self._answer is None else self._answer.error
+        return known or ProviderError(Fault.TRANSIENT, message="the answer broke off")
 
     def _no_answer(self, error: Exception, begun: bool = False) -> Exception:
         """What came was none: say so as the provider would."""
@@ -255,13 +258,18 @@ class Streamed(Posted):
     def parting(self, status: int, message: str, kind: str) -> bytes:
         return self._flow.parting(status, message, kind)
 
+    def carry(self, reply: Reply) -> None:
+        super().carry(reply)
+        assert self._answer is not None
+        if not self._answer.done:
+            self._answer.push(self._passed)
+
     def _arrived(self, data: bytes | None, last: bool) -> None:
+        """Before the first content."""
+        if data is None:
+            return self._fail(self._broken_off())
         try:
-            if self._reply is not None:
-                self._passed(data, last)
-            elif data is None:
-                self._whole(data, last)
-            elif (data and self._flow.hold(data)) or (last and self._ended()):
+            if (data and self._flow.hold(data)) or (last and self._ended()):
                 self._exchange.committed(self)
                 if self._reply is not None and (last or self._flow.done):
                     self._finish()
@@ -273,20 +281,24 @@ class Streamed(Posted):
         return True
 
     def _passed(self, data: bytes | None, last: bool) -> None:
-        reply, answer, flow = self._reply, self._answer, self._flow
-        assert reply is not None
-        assert answer is not None
+        """After it."""
         if data is None:
-            return self._fail(_cut(answer.error))
-        if data:
-            reply.write(flow.passed(data))
-            if flow.alive:
-                self._heard = self._cast.stage.clock()
-        if last or flow.done:
-            self._finish()
-        elif reply.paused:
-            answer.pause()
-            reply.when_flowing(answer.resume)
+            return self._fail(_cut(self._broken_off()))
+        reply, flow = self._reply, self._flow
+        assert reply is not None
+        try:
+            if data:
+                reply.write(flow.passed(data))
+                if flow.alive:
+                    self._heard = self._cast.stage.clock()
+            if last or flow.done:
+                self._finish()
+            elif reply.paused:
+                assert self._answer is not None
+                self._answer.pause()
+                reply.when_flowing(self._answer.resume)
+        except Exception as error:  # noqa: BLE001 - the walk decides what to do with it
+            self._fail(self._no_answer(error, begun=True))
 
     def _finish(self) -> None:
         answer = self._answer
@@ -298,12 +310,11 @@ class Streamed(Posted):
         self._exchange.answered(rest)
 
 
-def _cut(error: ProviderError | None) -> ProviderError:
+def _cut(error: ProviderError) -> ProviderError:
     """A socket that dies after content was handed out is a broken stream, not a blip."""
-    told = error or ProviderError(Fault.TRANSIENT, message="the stream broke off")
-    if told.fault is Fault.TRANSIENT:
-        told.fault = Fault.STALL_MID_STREAM
-    return told
+    if error.fault is Fault.TRANSIENT:
+        error.fault = Fault.STALL_MID_STREAM
+    return error
 
 
 def from_below() -> ProviderError:

@@ -41,7 +41,7 @@ class ServerLimits:
 class Request:
     """One request, whole. Its headers' names are in lower case."""
 
-    __slots__ = ("_headers", "body", "method", "path", "peer", "query")
+    __slots__ = ("body", "headers", "method", "path", "peer", "query")
 
     def __init__(
         self,
@@ -57,11 +57,11 @@ class Request:
         self.query = query.decode("latin-1")
         self.body = body
         self.peer = peer
-        self._headers = headers
+        self.headers = headers
 
     def header(self, name: bytes) -> str:
         """The value of a header, given in lower case; "" if absent."""
-        value = self._headers.get(name)
+        value = self.headers.get(name)
         return "" if value is None else value.decode("latin-1")
 
     def parameter(self, name: str) -> str:

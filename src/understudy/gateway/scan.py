@@ -7,11 +7,17 @@ is every quote. Where something looks like an error, that line alone is decoded.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import msgspec
 
+from understudy.dialects.base import Garbled, StreamReader, Truncated
+from understudy.messages.response import Response, Usage
+
 LINE_MAX = 64 * 1024  # bytes of an unfinished line that are kept
+# A data line of bare words, or an object cut short where its event ends.
+BAD_LINE = re.compile(rb"\ndata: ?(?:[A-Za-z<]|\{[^\n]*[^}\s][ \t\r]*\n\r?\n)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +27,16 @@ class Marks:
     over: tuple[bytes, ...] = ()
     finish: tuple[bytes, ...] = ()
     error: tuple[bytes, ...] = (b'"error"',)  # worth a closer look
+    usage: tuple[bytes, ...] = (b'"usage":{', b'"usage": {')  # lines that tell what was used
     quiet: tuple[bytes, ...] = ()  # frames that are no progress
+    last: bytes = b""  # what a reader needs to see behind a line of usage
 
 
 MARKS = {
     "openai": Marks(
         over=(b"\ndata: [DONE]", b"\ndata:[DONE]"),
         finish=(b'"finish_reason":"', b'"finish_reason": "'),
+        last=b'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n',
     ),
     "responses": Marks(
         over=tuple(
@@ -41,16 +50,32 @@ MARKS = {
     "anthropic": Marks(
         over=(b'"type":"message_stop"', b'"type": "message_stop"'),
         quiet=(b'"type":"ping"', b'"type": "ping"'),
+        last=b'event: message_stop\ndata: {"type":"message_stop"}\n\n',
     ),
-    "gemini": Marks(finish=(b'"finishReason":', b'"blockReason":')),
-    "ollama": Marks(over=(b'"done":true', b'"done": true')),
+    "gemini": Marks(
+        finish=(b'"finishReason":', b'"blockReason":'),
+        usage=(b'"usageMetadata":{', b'"usageMetadata": {'),
+    ),
+    "ollama": Marks(
+        over=(b'"done":true', b'"done": true'), usage=(b'"eval_count":', b'"eval_count": ')
+    ),
 }
 
 
 class Scan:
     """One stream, chunk by chunk."""
 
-    __slots__ = ("_marks", "_rest", "alive", "error", "finished", "over")
+    __slots__ = (
+        "_marks",
+        "_rest",
+        "alive",
+        "error",
+        "finished",
+        "garbled",
+        "good",
+        "over",
+        "used",
+    )
 
     def __init__(self, dialect: str) -> None:
         self._marks = MARKS[dialect]
@@ -59,25 +84,25 @@ class Scan:
         self.finished = False  # the answer's own end was told, though not the stream's
         self.error = b""  # an error's payload, for the classifier
         self.alive = False  # was the last chunk any progress
+        self.garbled = False  # a finished line is no event
+        self.good = 0  # bytes of the last chunk before that line
+        self.used: list[bytes] = []  # the first line that told usage, and the last
 
     def feed(self, data: bytes) -> None:
         """Look at a chunk."""
         marks, window = self._marks, self._rest + data
         last = window.rfind(b"\n")
         self._rest = window[max(last, len(window) - LINE_MAX) :]
-        if not self.over:
-            for mark in marks.over:
-                if mark in window:
-                    self.over = True
-                    break
-        if not self.finished:
-            for mark in marks.finish:
-                if mark in window:
-                    self.finished = True
-                    break
-        for mark in marks.error:
-            if mark in window:
-                self.error = self.error or _error(window)
+        self.over = self.over or _any(marks.over, window)
+        self.finished = self.finished or _any(marks.finish, window)
+        if not self.error and _any(marks.error, window):
+            self.error = _error(window)
+        if _any(marks.usage, window):
+            self._note_usage(window)
+        bad = BAD_LINE.search(window)
+        if bad is not None:
+            self.garbled = True
+            self.good = max(0, bad.start() + 1 - (len(window) - len(data)))
         if b"{" in data:
             self.alive = not marks.quiet or not self._only_quiet(data)
         else:
@@ -87,8 +112,32 @@ class Scan:
     def complete(self) -> bool:
         return (self.over or self.finished) and not self.error
 
+    def usage(self, reader: StreamReader) -> Usage | None:
+        """What was used, read from the lines that told it; None if none did."""
+        lines = b"".join(b"%b\n\n" % line for line in self.used)
+        try:
+            events = [*reader.feed(lines + self._marks.last), *reader.end()] if lines else []
+        except (Garbled, Truncated):
+            return None
+        return next((e.usage for e in events if isinstance(e, Response)), None)
+
+    def _note_usage(self, window: bytes) -> None:
+        mark = next(mark for mark in self._marks.usage if mark in window)
+        for at in (window.find(mark), window.rfind(mark)):
+            end = window.find(b"\n", at)
+            if end >= 0:
+                line = window[window.rfind(b"\n", 0, at) + 1 : end]
+                self.used[1:] = [line] if self.used[:1] != [line] else []  # the first stays
+
     def _only_quiet(self, data: bytes) -> bool:
         return data.count(b"data:") == sum(data.count(mark) for mark in self._marks.quiet)
+
+
+def _any(marks: tuple[bytes, ...], window: bytes) -> bool:
+    for mark in marks:  # noqa: SIM110 - `any` takes twice as long, and this is asked of each chunk
+        if mark in window:
+            return True
+    return False
 
 
 def _error(window: bytes) -> bytes:

@@ -75,3 +75,8 @@ class Surfaces:
         # Without `alt=sse` the client expects one JSON array; targets are always asked for SSE.
         dialect = dialect_named("gemini", ARRAY) if array else self.dialects["gemini"]
         return Ask(dialect, unquote(model), stream, request.body, False, not array)
+
+
+def is_surface(path: str) -> bool:
+    """Can a model be asked here?"""
+    return path in PATHS or (path.startswith(GEMINI) and path.rpartition(":")[2] in VERBS)

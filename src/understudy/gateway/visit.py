@@ -22,14 +22,13 @@ from understudy.gateway.http import Reply, Request
 from understudy.gateway.limits import Gate, Turned
 from understudy.gateway.record import Opening, Record
 from understudy.gateway.refusals import JSON, Refusal, apologise, of_error, story
-from understudy.gateway.surfaces import PATHS, Surfaces
+from understudy.gateway.surfaces import PATHS, Surfaces, is_surface
 from understudy.timers import Handle, call_later
 
 Route = Callable[[Request, Reply], Awaitable[None]]
 LEFT = 499  # nginx's number for a client that closed before the answer
 WRONG_KEY = Refusal(401, "no such key; give one of the gateway's own", "auth")
 SURFACES = (*PATHS, *ERRANDS, "/v1beta/models/MODEL:generateContent")
-STREAM = {True: b"application/x-ndjson", False: b"text/event-stream"}  # by: is it Ollama's
 
 
 class Desk(Protocol):
@@ -138,7 +137,8 @@ class Visit:
         self._start(_headers(self._id, begun, serving), first)
 
     def _start(self, headers: bytes, first: bytes) -> None:
-        kind = STREAM[self._dialect.name == "ollama"]
+        assert self._ask is not None
+        kind = self._ask.stream_type
         head = b"content-type: %b\r\ncache-control: no-cache\r\nx-accel-buffering: no\r\n%b"
         self.reply.start(200, head % (kind, headers), first)
 
@@ -289,8 +289,10 @@ def lost(request: Request, routes: dict[tuple[str, str], Route]) -> Refusal:
     """What is said where there is nothing: the wrong method, or the wrong path."""
     path = request.path[:200]
     methods = {method for method, known in routes if known == request.path}
-    if request.path in PATHS or request.path in ERRANDS:
+    if is_surface(request.path) or request.path in ERRANDS:
         methods.add("POST")
+    elif listing.place(request.plain_path) is not None:
+        methods.add("GET")
     if methods:
         allowed = ", ".join(sorted(methods))
         why = f"{path} takes {allowed}, not {request.method[:20]}"

@@ -1,0 +1,76 @@
+"""What is known of a relayed stream without reading it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from understudy.dialects.table import dialect_named
+from understudy.gateway.scan import MARKS, Scan
+from understudy.messages.response import Response, TextDelta, Usage
+
+USED = Usage(7, 5)
+ANSWER = Response("Hello there", finish_reason="stop", id="r-1", usage=USED)
+
+
+def written(dialect: str) -> bytes:
+    """A whole stream that tells its usage, as this dialect writes it."""
+    writer = dialect_named(dialect).writer("m")
+    if dialect == "openai":
+        writer.include_usage = True  # type: ignore[attr-defined]
+    events = [TextDelta("Hello "), TextDelta("there"), ANSWER]
+    return b"".join(map(writer.write_event, events))
+
+
+def scanned(dialect: str, pieces: list[bytes]) -> Scan:
+    scan = Scan(dialect)
+    for piece in pieces:
+        scan.feed(piece)
+    return scan
+
+
+@st.composite
+def sliced(draw: st.DrawFn, data: bytes) -> list[bytes]:
+    cuts = sorted(draw(st.sets(st.integers(1, len(data) - 1), max_size=12)))
+    return [data[a:b] for a, b in zip([0, *cuts], [*cuts, len(data)], strict=True)]
+
+
+@pytest.mark.parametrize("dialect", MARKS)
+def test_the_usage_of_a_relayed_stream_is_told_whatever_the_slicing(dialect: str) -> None:
+    @given(sliced(written(dialect)))
+    def law(pieces: list[bytes]) -> None:
+        scan = scanned(dialect, pieces)
+        assert (scan.complete, scan.garbled) == (True, False)
+        told = scan.usage(dialect_named(dialect).reader())
+        assert told is not None
+        assert (told.total_input, told.total_output) == (7, 5)
+
+    law()
+
+
+@pytest.mark.parametrize("dialect", MARKS)
+def test_a_stream_that_tells_no_usage_has_none(dialect: str) -> None:
+    scan = scanned(dialect, [b'data: {"text":"\\"usage\\":{}"}\n\n'])
+    assert scan.usage(dialect_named(dialect).reader()) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "garbled"),
+    [
+        (b'data: {"cho\n\n', True),
+        (b'data:{"cho\r\n\r\n', True),
+        (b"data: <html>\n\n", True),
+        (b"data: oops\n\n", True),
+        (b'data: {"a":1}\n\n', False),
+        (b'data: {"a":1} \r\n\r\n', False),
+        (b"data: [DONE]\n\n", False),
+        (b'data: {\ndata: "a":1\ndata: }\n\n', False),
+        (b": data: oops\n\n", False),
+        (b'event: x\ndata: {"a":"data: oops"}\n\n', False),
+        (b'data: {"cho', False),  # it may go on
+    ],
+)
+def test_an_event_that_is_none_is_seen(line: bytes, garbled: bool) -> None:
+    assert scanned("openai", [b'data: {"a":1}\n\n' + line]).garbled is garbled
+    assert scanned("openai", [b'data: {"a":1}\n\n', line]).garbled is garbled
