@@ -74,16 +74,8 @@ class Model:
 
     def plan(self, prompt: Prompt | None = None, *, timeout: float | None = None) -> Plan:
         """What would happen to a request now, target by target, and why."""
-        refusals = {} if prompt is None else self._refusals(Request.of(prompt))
-        return plan(self.cast.chain, self.cast.stage, timeout=timeout, refusals=refusals)
-
-    def _refusals(self, request: Request) -> dict[str, str]:
-        targets = [candidate.target for candidate in self.cast.chain]
-        asked = {
-            t.key: refusal(request, capabilities_of(self.cast.providers[t.provider], t.model))
-            for t in targets
-        }
-        return {key: reason for key, reason in asked.items() if reason}
+        refused = {} if prompt is None else refusals(self.cast, Request.of(prompt))
+        return plan(self.cast.chain, self.cast.stage, timeout=timeout, refusals=refused)
 
     def _deadline(self, timeout: float | None) -> float:
         if timeout is None:
@@ -91,6 +83,16 @@ class Model:
         if not timeout > 0:
             raise ValueError(f"timeout is {timeout!r}; give seconds above 0, or None for no limit")
         return self.cast.stage.clock() + timeout
+
+
+def refusals(cast: Cast, request: Request) -> dict[str, str]:
+    """Who of a chain cannot take this request, and why."""
+    targets = [candidate.target for candidate in cast.chain]
+    asked = {
+        t.key: refusal(request, capabilities_of(cast.providers[t.provider], t.model))
+        for t in targets
+    }
+    return {key: reason for key, reason in asked.items() if reason}
 
 
 class _Take:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 
 import pytest
 

@@ -11,7 +11,7 @@ from understudy.core.faults import Fault
 from understudy.core.target import Attempt
 from understudy.gateway.record import Opening, Record
 from understudy.gateway.runtime import Runtime, Setup
-from understudy.providers.fake import Fake
+from understudy.providers.fake import Fake, Http
 
 
 @dataclass
@@ -81,3 +81,15 @@ def record(n: int, at: float, outcome: str = "ok") -> Record:
     opening = Opening(f"r-{n}", "openai", "demo", False, "", at)
     target = "understudy/aria" if outcome == "ok" else ""
     return Record(opening, 200 if outcome == "ok" else 503, outcome, 0.09, attempts, target=target)
+
+
+BROKE = Http(402, '{"error": {"message": "Insufficient Balance"}}')
+
+
+def troubled(played: Scene) -> None:
+    """A chain of every state that needs a script."""
+    played.provider("broke").script("m", BROKE)
+    played.provider("locked", credentials=("one", "two")).script("m", Http(401))
+    played.provider("dead").script("m", 503, 503)
+    played.provider("shaky").script("m", 400)
+    played.alias("ill", "broke/m, locked/m, dead/m, shaky/m")

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Literal, TypedDict, TypeVar, Unpack
 
-from playwright.async_api import Browser, Page, Playwright, async_playwright
+from playwright.async_api import Browser, Locator, Page, Playwright, async_playwright
 
 T = TypeVar("T")
 LOUD = ("error", "warning")
@@ -90,3 +90,11 @@ class Theatre:
         finally:
             await context.close()
         assert forgiving or said == []
+
+
+def card(page: Page, lane: str, place: int = 0) -> Locator:
+    return page.locator(f'.lane[aria-label="Chain {lane}"] .card').nth(place)
+
+
+def rows(page: Page) -> Locator:
+    return page.locator(".rows .row:visible")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 
 from understudy.rehearse.catalogue import ROWS
+from understudy.rehearse.named import Named
 from understudy.rehearse.script import parse
 from understudy.rehearse.server import FakeServer, Played
 
@@ -42,12 +43,22 @@ def greeting(address: str, models: list[str]) -> str:
 
 def listing() -> str:
     """The catalogue as a table."""
-    rows = ((r.name, r.fault or "an answer", _forms(r.plain, r.stream), r.means) for r in ROWS)
+    rows = (
+        (r.name, r.fault or "an answer", ", ".join(_ways(r)) or "Fake only", r.means) for r in ROWS
+    )
     return "\n".join(
         f"{name:<22} {fault:<22} {forms:<14} {what}" for name, fault, forms, what in rows
     )
 
 
-def _forms(plain: object, stream: object) -> str:
-    forms = [name for name, steps in (("plain", plain), ("stream", stream)) if steps is not None]
-    return ", ".join(forms) or "Fake only"
+def told() -> list[dict[str, object]]:
+    """The catalogue for machines."""
+    return [
+        {"name": r.name, "fault": r.fault or None, "forms": _ways(r), "means": r.means}
+        for r in ROWS
+    ]
+
+
+def _ways(row: Named) -> list[str]:
+    ways = (("plain", row.plain), ("stream", row.stream))
+    return [name for name, steps in ways if steps is not None]

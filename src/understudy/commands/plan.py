@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 
+import msgspec
+
+from understudy.commands.parser import CommandError
 from understudy.commands.remote import Desk, Told
 from understudy.commands.screen import Screen, Table
 from understudy.commands.story import span
-from understudy.core.errors import InvalidRequest
 from understudy.core.plan import Line, Plan
-from understudy.dialects.json_access import Node
-from understudy.dialects.table import dialect_named
-from understudy.messages.request import Request
-
-# The field that tells a dialect from the others; chat and messages share theirs.
-TELLING = {"contents": ("gemini",), "input": ("responses",), "messages": ("openai", "anthropic")}
 
 
-def asked(desk: Desk, spec: str) -> Plan:
-    """A gateway's own plan: it knows who is benched."""
-    return read(asyncio.run(desk.ask("/understudy/api/plan", model=spec)))
+def asked(desk: Desk, spec: str, body: bytes | None, timeout: float | None) -> Plan:
+    """A gateway's own plan: it knows who is benched. `body` is a request as a client sends it."""
+    wanted: Told = {"model": spec}
+    if body is not None:
+        wanted["request"] = _decoded(body)
+    if timeout is not None:
+        wanted["timeout"] = timeout
+    return read(asyncio.run(desk.order("/understudy/api/plan", wanted)))
+
+
+def _decoded(body: bytes) -> object:
+    try:
+        found: object = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise CommandError("the request is no JSON") from None
+    return found
 
 
 def read(told: Told) -> Plan:
@@ -30,20 +38,6 @@ def read(told: Told) -> Plan:
     lines = tuple(Line(**{**row, "credentials": tuple(row["credentials"])}) for row in targets)
     worst, bound = int(str(told["worst_attempts"])), int(str(told["bound"]))
     return Plan(lines, str(told["policy"]), worst, bound)
-
-
-def request_in(body: bytes) -> Request:
-    """A request file in any dialect a client may speak; InvalidRequest names what is wrong."""
-    found = Node.root(body).obj()
-    names = next((TELLING[field] for field in TELLING if field in found), ())
-    first: InvalidRequest | None = None
-    for name in names:
-        try:
-            return dialect_named(name).read_request(body, "model").request
-        except InvalidRequest as error:
-            first = first or error
-    known = ", ".join(TELLING)
-    raise first or InvalidRequest(f"the request has none of {known}; is it one for a model?")
 
 
 def show(plan: Plan, screen: Screen, as_json: bool) -> None:
@@ -61,9 +55,3 @@ def _row(number: int, line: Line) -> tuple[str, ...]:
     share = "" if line.seconds is None else span(line.seconds)
     window = "" if line.window is None else f"{line.window:,}"
     return (f"{number}.", line.target, line.verdict, line.reason, share, window)
-
-
-def nonsense(url: str | None, given: Mapping[str, object]) -> str:
-    """What cannot be said to a gateway, "" if all can: it plans with its own settings."""
-    named = [f"--{name}" for name, value in given.items() if value is not None]
-    return f"{' and '.join(named)} cannot be given with --url" if url and named else ""

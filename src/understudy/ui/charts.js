@@ -4,6 +4,7 @@ import { svg } from "./dom.js";
 
 const WIDTH = 120;
 const HEIGHT = 32;
+const BARS = 40; // at most
 
 function canvas(label, ...paths) {
   return svg("svg", {
@@ -43,8 +44,9 @@ export class Bars {
     this.element = canvas(label, ...this.parts);
   }
 
-  draw(counts, step = 3) {
+  draw(counts) {
     const groups = [];
+    const step = Math.ceil(counts.length / BARS);
     for (let n = 0; n < counts.length; n += step) {
       groups.push(counts.slice(n, n + step).reduce(added, [0, 0, 0]));
     }

@@ -3,7 +3,7 @@
 import { at, h, Keyed, put, say } from "./dom.js";
 import { left, plural, STATES } from "./words.js";
 
-const MOST = 12; // lanes drawn unless all are wanted; those in trouble come first
+const MOST = 8; // lanes drawn unless all are wanted; those in trouble come first
 
 export class Lanes {
   constructor(store, onWhy) {
@@ -26,7 +26,6 @@ export class Lanes {
 
   show() {
     const lanes = this.store.lanes;
-    const trouble = (lane) => lane.targets.some((row) => row.state !== "healthy");
     const sorted = lanes.length > MOST ? [...lanes].sort((one, other) => trouble(other) - trouble(one)) : lanes;
     this.keyed.show(this.all ? sorted : sorted.slice(0, MOST), (lane) => lane.name);
     this.empty.hidden = lanes.length > 0;
@@ -40,8 +39,16 @@ export class Lanes {
   }
 }
 
+/** How much a chain needs to be looked at: nobody left, its head out, anybody else unwell. */
+function trouble(lane) {
+  if (!lane.head) return 3;
+  if (!lane.targets[0].tried) return 2;
+  return Number(lane.targets.some((row) => row.state !== "healthy"));
+}
+
 class Lane {
   constructor(lane, store, onWhy) {
+    this.store = store;
     this.fate = h("span", { class: "fate" });
     this.policy = h("span", { class: "hint" });
     this.row = h("ol", { class: "lane-row" });
@@ -55,7 +62,7 @@ class Lane {
   }
 
   update(lane) {
-    say(this.policy, lane.policy);
+    say(this.policy, lane.policy === this.store.policy ? "" : `policy ${lane.policy}`);
     say(this.fate, lane.head ? `next: ${lane.head}` : "nobody can answer now");
     put(this.fate, "data-bad", String(!lane.head));
     this.keyed.show(lane.targets.map((row) => ({ ...row, head: row.target === lane.head })), (row) => row.target);

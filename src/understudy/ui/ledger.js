@@ -2,7 +2,7 @@
 
 import { call } from "./api.js";
 import { at, h, Keyed, put, say } from "./dom.js";
-import { clock, left, plural, short } from "./words.js";
+import { clock, left, plural, short, sentence } from "./words.js";
 
 const SHOWN = 40; // lines of the history
 const TIMES = { "1 minute": 60, "10 minutes": 600, "1 hour": 3600, "1 day": 86400 };
@@ -94,21 +94,16 @@ class Mark {
   update([, state]) {
     this.state = state;
     put(this.dot, "data-state", state.benched ? "benched" : state.probing ? "probing" : state.bench ? "unproven" : "counting");
-    say(this.reason, because(state));
     this.tick();
   }
 
   tick() {
     const bench = this.state.bench;
+    const remaining = bench && bench.until !== null ? bench.until - this.store.now() : Infinity;
+    say(this.reason, sentence(this.state.reason, remaining));
     if (!bench || !this.state.benched) return say(this.time, "");
-    const remaining = bench.until === null ? Infinity : bench.until - this.store.now();
     say(this.time, remaining === Infinity ? "until cleared" : remaining > 0 ? left(remaining) : "");
   }
-}
-
-/** The gateway's sentence; without the seconds that are left, which the countdown shows. */
-function because(state) {
-  return state.reason.replace(/, [\d.e+]+ s left of /, ", for ");
 }
 
 function entry(line) {

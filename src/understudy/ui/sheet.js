@@ -5,6 +5,7 @@ import { at, h } from "./dom.js";
 import { clock, kind, span, why, word } from "./words.js";
 
 const FAILURES = 5; // of a target that are shown
+const AGAIN = 2000; // ms; sentences count seconds
 
 const dialog = at("sheet");
 dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
@@ -50,29 +51,38 @@ function line(attempt) {
 
 /** One target: the plan's word on it, what is held against it, its last failures, what to do. */
 export async function openWhy(store, chain, target, order) {
-  open(target, h("p", { class: "hint" }, "asking the gateway…"));
-  let plan, health;
-  try {
-    [plan, health] = await Promise.all([
-      call(`plan?model=${encodeURIComponent(chain)}`), call("health?limit=1"),
-    ]);
-  } catch (error) {
-    return open(target, h("p", { class: "sentence" }, error.message));
+  const told = h("div", { class: "sheet-in told-now" }, h("p", { class: "hint" }, "asking the gateway…"));
+  open(target, told, h("h3", {}, "Take it out"), order.form(target, () => dialog.close()));
+  while (dialog.open && told.isConnected) {
+    // What somebody is about to press stays where it is.
+    if (!document.hidden && !told.contains(document.activeElement)) {
+      const found = await asked(chain).catch((error) => error);
+      if (found instanceof Error) return told.replaceChildren(h("p", { class: "sentence" }, found.message));
+      told.replaceChildren(...held(store, chain, target, order, found));
+    }
+    await new Promise((resolve) => setTimeout(resolve, AGAIN));
   }
+}
+
+async function asked(chain) {
+  return Promise.all([call(`plan?model=${encodeURIComponent(chain)}`), call("health?limit=1")]);
+}
+
+function held(store, chain, target, order, [plan, health]) {
   const own = plan.targets.find((each) => each.target === target);
   const provider = target.slice(0, target.indexOf("/"));
   const marks = Object.entries(health.keys).filter(([key]) =>
     key === target || key.startsWith(`${target}#`) || key.startsWith(`${provider}#`));
-  open(target,
+  const parts = [
     h("p", { class: "sentence", "data-verdict": own?.verdict }, own ? `${own.verdict}: ${own.reason}` : "no longer part of this chain"),
     ...marks.map(([key, state]) => h("div", { class: "mark-row" },
       h("div", {}, h("code", {}, key), h("p", {}, state.reason)),
-      h("button", { type: "button", onclick: () => order.unbench(key).then(() => dialog.close(), () => {}) }, "Unbench"))),
+      h("button", { type: "button", "aria-label": `Unbench ${key}`, onclick: () => order.unbench(key).then(() => dialog.close(), () => {}) }, "Unbench"))),
     h("h3", {}, `The next request to ${chain}`),
     planList(plan),
     failures(store, target),
-    h("h3", {}, "Take it out"),
-    order.form(target, () => dialog.close()));
+  ];
+  return parts.filter(Boolean);
 }
 
 /** A plan in the words of the core, one line a target. */

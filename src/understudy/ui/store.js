@@ -1,6 +1,7 @@
 // What the page knows: lanes, marks, ledger, remembered requests, and two minutes of counts.
 
 export const SECONDS = 120;
+const LEAST = 20; // seconds a chart is wide, however young the gateway
 const REMEMBERED = 10_000;
 const ENTRIES = 200;
 
@@ -19,6 +20,7 @@ export class Store {
     this.requests = []; // oldest first
     this.first = 0; // number of requests[0]; numbers never change while a request is kept
     this.buckets = new Map(); // epoch second -> {all, targets}
+    this.since = 0; // when the gateway began
     this.inFlight = 0;
     this.status = "";
     this.policy = "";
@@ -31,6 +33,7 @@ export class Store {
   hello(told) {
     this.clear();
     this.policy = told.policy;
+    this.since = told.since;
     this.health(told);
   }
 
@@ -72,16 +75,22 @@ export class Store {
     for (const known of this.buckets.keys()) if (known < second - SECONDS) this.buckets.delete(known);
   }
 
-  /** The last two minutes, oldest first: `pick(bucket)` of every second, null where it has none. */
+  /** How many seconds the charts and rates are about: two minutes, fewer after a start. */
+  span() {
+    return Math.max(LEAST, Math.min(SECONDS, Math.ceil(this.now() - this.since)));
+  }
+
+  /** Those seconds, oldest first: `pick(bucket)` of every one, null where it has none. */
   series(pick) {
     const end = Math.floor(this.now());
-    return Array.from({ length: SECONDS }, (_, n) => {
-      const bucket = this.buckets.get(end - SECONDS + 1 + n);
+    const length = this.span();
+    return Array.from({ length }, (_, n) => {
+      const bucket = this.buckets.get(end - length + 1 + n);
       return bucket ? (pick(bucket) ?? null) : null;
     });
   }
 
-  /** Counts of one target, or of all requests, over the last two minutes. */
+  /** Counts of one target, or of all requests, over those seconds. */
   total(pick) {
     const sum = { ...count(), firsts: [] };
     for (const found of this.series(pick)) {
@@ -94,10 +103,13 @@ export class Store {
     return sum;
   }
 
+  /** Every target: those that were asked lately or are in trouble before the idle. */
   targets() {
-    const found = new Set(this.lanes.flatMap((lane) => lane.targets.map((row) => row.target)));
-    for (const bucket of this.buckets.values()) for (const name in bucket.targets) found.add(name);
-    return [...found];
+    const rows = this.lanes.flatMap((lane) => lane.targets);
+    const busy = new Set(rows.filter((row) => row.state !== "healthy").map((row) => row.target));
+    for (const bucket of this.buckets.values()) for (const name in bucket.targets) busy.add(name);
+    const named = rows.map((row) => row.target);
+    return [...new Set([...named.filter((name) => busy.has(name)), ...busy, ...named])];
   }
 
   standing(target) {

@@ -5,7 +5,8 @@ import { Bars, Line } from "./charts.js";
 import { percent, rate, span, STATES } from "./words.js";
 import { SECONDS } from "./store.js";
 
-const MOST = 60; // rows
+const FEW = 12; // rows shown unless all are wanted
+const MOST = 200;
 
 export class Targets {
   constructor(store) {
@@ -16,15 +17,26 @@ export class Targets {
       h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, head("Target"), head("Attempts"), head("Failover share"), head("First content"))),
       this.rows);
     this.empty = h("p", { class: "empty" }, "No target has been asked yet.");
-    at("targets").append(this.table, this.empty);
+    this.all = false;
+    this.more = h("button", { type: "button", class: "quiet more-rows", hidden: true, onclick: () => this.toggle() });
+    at("targets").append(this.table, this.empty, this.more);
     this.keyed = new Keyed(this.rows, (target) => new Target(target, store));
+  }
+
+  toggle() {
+    this.all = !this.all;
+    this.show();
   }
 
   show() {
     const targets = this.store.targets().slice(0, MOST);
     this.table.hidden = !targets.length;
     this.empty.hidden = targets.length > 0;
-    this.keyed.show(targets, (target) => target);
+    this.more.hidden = targets.length <= FEW;
+    say(this.more, this.all ? "Show fewer" : `Show all ${targets.length} targets`);
+    this.keyed.show(this.all ? targets : targets.slice(0, FEW), (target) => target);
+    const seconds = this.store.span();
+    say(at("window"), seconds < SECONDS ? `the last ${seconds} seconds` : "the last two minutes");
   }
 }
 
@@ -54,7 +66,7 @@ class Target {
     put(this.dot, "data-state", state);
     this.dot.title = STATES[state];
     this.bars.draw(this.store.series(pick));
-    say(this.rate, `${rate(asked / SECONDS)}/s`);
+    say(this.rate, `${rate(asked / this.store.span())}/s`);
     const over = sum.over + sum.skipped;
     say(this.part, percent(over, asked + sum.skipped));
     this.share.style.setProperty("--share", (over / Math.max(1, asked + sum.skipped)).toFixed(3));
@@ -68,7 +80,7 @@ export class Tiles {
   constructor(store) {
     this.store = store;
     this.tiles = [
-      new Tile("Requests", "a second", (b) => b.all.ok + b.all.failed + b.all.skipped, (sum) => rate((sum.ok + sum.failed + sum.skipped) / SECONDS)),
+      new Tile("Requests", "a second", (b) => b.all.ok + b.all.failed + b.all.skipped, (sum) => rate((sum.ok + sum.failed + sum.skipped) / store.span())),
       new Tile("Failover share", "answered by another than the first", (b) => b.all.over, (sum) => percent(sum.over, sum.ok)),
       new Tile("Failed", "no target could answer", (b) => b.all.failed, (sum) => percent(sum.failed, sum.ok + sum.failed)),
       new Tile("First content", "median of streams", (b) => b.all.first, (sum) => span(sum.first)),

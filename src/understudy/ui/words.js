@@ -50,6 +50,12 @@ export function why(attempt) {
   return `${status}${attempt.reason}${bench}`.replace(/^, /, "");
 }
 
+/** The gateway's sentence on a bench, its seconds counted on: it was told a while ago. */
+export function sentence(reason, remaining) {
+  const now = String(Math.max(0, Math.ceil(remaining)));
+  return reason.replace(/, [\d.e+]+ s left of /, `, ${now} s left of `);
+}
+
 export function short(number) {
   return String(Number(number.toPrecision(3)));
 }
