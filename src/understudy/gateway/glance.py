@@ -174,13 +174,16 @@ FRAMES: dict[str, Callable[[bytes], bool | None]] = {"openai": _chunk, "anthropi
 def content_in(dialect: str, data: bytes) -> bool | None:
     """Is there content in whole frames of a stream? None: this has to be read properly."""
     look = FRAMES.get(dialect)
-    if look is None or not data.endswith(b"\n\n"):
+    at, size = 0, len(data)
+    if look is None:
         return None
     try:
-        for frame in data[:-2].split(b"\n\n"):
-            seen = look(frame)
+        while at < size:
+            end = data.find(b"\n\n", at)
+            seen = None if end < 0 else look(data[at:end])
             if seen is not False:
                 return seen
+            at = end + 2
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return False

@@ -7,8 +7,8 @@ is every quote. Where something looks like an error, that line alone is decoded.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 import msgspec
 
@@ -16,8 +16,6 @@ from understudy.dialects.base import Garbled, StreamReader, Truncated
 from understudy.messages.response import Response, Usage
 
 LINE_MAX = 64 * 1024  # bytes of an unfinished line that are kept
-# A data line of bare words, or an object cut short where its event ends.
-BAD_LINE = re.compile(rb"\ndata: ?(?:[A-Za-z<]|\{[^\n]*[^}\s][ \t\r]*\n\r?\n)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +28,7 @@ class Marks:
     usage: tuple[bytes, ...] = (b'"usage":{', b'"usage": {')  # lines that tell what was used
     quiet: tuple[bytes, ...] = ()  # frames that are no progress
     last: bytes = b""  # what a reader needs to see behind a line of usage
+    tail: int = 0  # bytes at the end of a chunk where an end can be; 0: anywhere in it
 
 
 MARKS = {
@@ -37,6 +36,7 @@ MARKS = {
         over=(b"\ndata: [DONE]", b"\ndata:[DONE]"),
         finish=(b'"finish_reason":"', b'"finish_reason": "'),
         last=b'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n',
+        tail=4096,
     ),
     "responses": Marks(
         over=tuple(
@@ -51,6 +51,7 @@ MARKS = {
         over=(b'"type":"message_stop"', b'"type": "message_stop"'),
         quiet=(b'"type":"ping"', b'"type": "ping"'),
         last=b'event: message_stop\ndata: {"type":"message_stop"}\n\n',
+        tail=4096,
     ),
     "gemini": Marks(
         finish=(b'"finishReason":', b'"blockReason":'),
@@ -93,16 +94,19 @@ class Scan:
         marks, window = self._marks, self._rest + data
         last = window.rfind(b"\n")
         self._rest = window[max(last, len(window) - LINE_MAX) :]
-        self.over = self.over or _any(marks.over, window)
-        self.finished = self.finished or _any(marks.finish, window)
+        tail = window[-marks.tail :] if len(window) > marks.tail > 0 else window
+        self.over = self.over or _any(marks.over, tail)
+        self.finished = self.finished or _any(marks.finish, tail)
         if not self.error and _any(marks.error, window):
             self.error = _error(window)
         if _any(marks.usage, window):
             self._note_usage(window)
-        bad = BAD_LINE.search(window)
-        if bad is not None:
-            self.garbled = True
-            self.good = max(0, bad.start() + 1 - (len(window) - len(data)))
+        # Counting is cheap: only where it does not come out even is a closer look taken.
+        starts = window.count(b"\ndata: {", 0, last)
+        ends = window.count(b"}\n", 0, last + 1) + window.count(b"}\r\n", 0, last + 1)
+        others = window.count(b"\ndata:", 0, last) - starts
+        if starts != ends or others > window.count(b"\ndata: [DONE]", 0, last):
+            self._judge(window, len(window) - len(data))
         if b"{" in data:
             self.alive = not marks.quiet or not self._only_quiet(data)
         else:
@@ -121,6 +125,15 @@ class Scan:
             return None
         return next((e.usage for e in events if isinstance(e, Response)), None)
 
+    def _judge(self, window: bytes, before: int) -> None:
+        lines, at = window.split(b"\n"), 0
+        for line, following in pairwise(lines):
+            if _is_bad(line.rstrip(), following in (b"", b"\r")):
+                self.garbled = True
+                self.good = max(0, at - before)
+                return
+            at += len(line) + 1
+
     def _note_usage(self, window: bytes) -> None:
         mark = next(mark for mark in self._marks.usage if mark in window)
         for at in (window.find(mark), window.rfind(mark)):
@@ -138,6 +151,16 @@ def _any(marks: tuple[bytes, ...], window: bytes) -> bool:
         if mark in window:
             return True
     return False
+
+
+def _is_bad(line: bytes, last: bool) -> bool:
+    """A data line of bare words, or an object cut short where its event ends."""
+    if not line.startswith(b"data:"):
+        return False
+    payload = line[5:].lstrip(b" ")
+    if payload.startswith(b"{"):
+        return last and not payload.endswith(b"}")
+    return payload[:1].isalpha() or payload.startswith(b"<")
 
 
 def _error(window: bytes) -> bytes:
