@@ -57,8 +57,6 @@ GOOD = 0.65  # share of good answers of a moody target
 HEAVY = frozenset(("gzip-bomb", "too-large", "endless-line"))  # only where asked for by name
 # Names of connection troubles that only a dialler can show, not a server that was reached.
 UNREACHED = frozenset(("refused", "unknown-host", "bad-certificate"))
-# A plain answer to a Gemini client that asked for events reaches it as it came, not as an event.
-UNTOLD = frozenset((("gemini", "plain-for-stream"),))
 # A refused key takes a whole provider out of all chains, so that must stay rare.
 RARE = {Fault.AUTH: 0.05, Fault.OUT_OF_CREDITS: 0.05, Fault.RATE_LIMIT: 0.4}
 TIMEOUT = 4.0  # seconds of a whole request
@@ -120,7 +118,6 @@ def _showable(dialect: str, stream: bool) -> list[Named]:
         row
         for row in CATALOGUE.values()
         if row.name not in HEAVY | UNREACHED
-        and (dialect, row.name) not in UNTOLD
         and dialect in row.dialects
         and row.steps(stream=stream) is not None
     ]

@@ -23,8 +23,6 @@ MIB = 1 << 20
 SECOND = 1.0  # what R7 and R8 allow
 HAZE = 0.25  # seconds between a decision and its log line, or the start of a call and its arrival
 OVERLAP = 0.3  # seconds until a target hears that a probe was given up
-# These bench a credential, which is not what a target's calls can show.
-OF_CREDENTIALS = ("auth", "out_of_credits")
 KILLED = -9  # how a worker ends that we kill
 COUNTED = re.compile(
     r'^understudy_requests_total\{surface="(\w+)",status="(\d+)",outcome="(\w+)"\} (\d+)', re.M
@@ -57,7 +55,7 @@ def the_bench_is_kept(run: Run) -> Findings:
     for line in run.log:
         seconds = line.get("benched_s", 0.0)
         long = isinstance(seconds, float | int) and seconds >= 4 * HAZE
-        if not long or line["error_class"] in OF_CREDENTIALS:
+        if not long:
             continue
         since = run.clock(line["at"])
         bench = Stay(f"{line['provider']}/{line['model']}", since, since + seconds)

@@ -20,10 +20,12 @@ A message names the thing, shows what was found and says what would be right. No
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Self
+from typing import Self, TypeVar
 
 from understudy.core.faults import Fault
 from understudy.core.target import Attempt
+
+E = TypeVar("E", bound=BaseException)
 
 
 class UnderstudyError(Exception):
@@ -173,6 +175,21 @@ def reason_of(error: BaseException) -> str:
     status = f" ({error.status_code})" if error.status_code else ""
     detail = error.message or text_of(error.__cause__)
     return f"{error.fault}{status}: {detail}" if detail else f"{error.fault}{status}"
+
+
+def bare(error: E) -> E:
+    """The same without tracebacks, its causes too.
+
+    A traceback holds the frames it went through, and with them the request and its bytes. An
+    error that those frames know in turn would keep all of it alive until the collector comes.
+    """
+    link: BaseException | None = error
+    for _ in range(8):  # causes may lead back to where they began
+        if link is None:
+            break
+        link.__traceback__ = None
+        link = link.__cause__ or link.__context__
+    return error
 
 
 def text_of(error: BaseException | None) -> str:

@@ -107,7 +107,7 @@ def usable(candidate: Candidate, stage: Stage) -> tuple[Account, ...]:
     health = stage.health
     if health is None or health.unmarked(candidate.credential_keys):
         return candidate.accounts
-    free = tuple(a for a in candidate.accounts if not _out(a, health))
+    free = tuple(a for a in candidate.accounts if not is_out(a, health))
     if free:
         return free
     bench = _credential_bench(candidate, health)
@@ -118,7 +118,8 @@ def usable(candidate: Candidate, stage: Stage) -> tuple[Account, ...]:
     return () if bench is not None else candidate.accounts
 
 
-def _out(account: Account, health: HealthTracker) -> bool:
+def is_out(account: Account, health: HealthTracker) -> bool:
+    """Is this credential benched, everywhere or at its target?"""
     return not (health.available(account.key) and health.available(account.share))
 
 

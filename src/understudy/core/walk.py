@@ -24,7 +24,16 @@ from understudy.core.errors import ChainExhausted, OutOfTime, ProviderError, tex
 from understudy.core.faults import Fault, Verdict
 from understudy.core.health import PROBING
 from understudy.core.policy import Mark, Retry, Rule, Scope, Then
-from understudy.core.stage import Account, Candidate, Obstacle, Stage, benched, obstacle, usable
+from understudy.core.stage import (
+    Account,
+    Candidate,
+    Obstacle,
+    Stage,
+    benched,
+    is_out,
+    obstacle,
+    usable,
+)
 from understudy.core.target import Attempt, Observer, Target
 
 T = TypeVar("T")
@@ -84,11 +93,12 @@ def walk(
             attempt = _Attempt(trip, place, Call(candidate, accounts[0], started), n)
             if (yield from attempt.make()):
                 return attempt.answer
-            then = attempt.consequence(retries, len(accounts) > 1)
+            others = trip.free(accounts[1:])
+            then = attempt.consequence(retries, bool(others))
             if then == "retry":
                 retries -= 1
             elif then == "rotate":
-                accounts = accounts[1:]
+                accounts = others
             else:
                 break
     raise trip.exhausted()
@@ -162,6 +172,11 @@ class _Trip:
             bench = health.standing(candidate.key)  # somebody was faster
             return Obstacle(PROBING) if bench is None else benched(bench, self.stage.clock())
         return hurdle
+
+    def free(self, accounts: tuple[Account, ...]) -> tuple[Account, ...]:
+        """Those that nobody benched while others were tried."""
+        health = self.stage.health
+        return accounts if health is None else tuple(a for a in accounts if not is_out(a, health))
 
     def skip(self, candidate: Candidate, hurdle: Obstacle) -> None:
         reason = f"skipped, {hurdle.reason}"
@@ -304,9 +319,12 @@ class _Attempt:
 
     def _again(self) -> bool:
         """Does the budget pay for a retry, and is nobody else probing this target by now?"""
-        stage = self.trip.stage
-        if stage.health is not None and not stage.health.admit(self.call.candidate.key):
-            return False
+        stage, (candidate, account, _) = self.trip.stage, self.call
+        if stage.health is not None:
+            if account.label not in {a.label for a in usable(candidate, stage)}:
+                return False  # another request has benched this credential
+            if not stage.health.admit(candidate.key):
+                return False
         return stage.budget is None or stage.budget.withdraw()
 
     def _failure(self, verdict: Verdict) -> ProviderError:

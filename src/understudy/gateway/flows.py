@@ -85,12 +85,18 @@ class Alike:
     def hold(self, data: bytes) -> bool:
         self._held.append(data)
         self._size += len(data)
-        if self._content(data):
+        if not self._whole and self._content(data):
             self._commit()
             return True
         if self._size > HELD_MAX:
             raise Garbled(f"more than {HELD_MAX} bytes without content")
         return False
+
+    @property
+    def _whole(self) -> bool:
+        """Is this a plain answer, though a stream was asked for? Then it is one event at its end."""
+        first = self._held[0].lstrip()[:1]
+        return first in (b"{", b"[") and self._provider.dialect.name != "ollama"
 
     def _content(self, data: bytes) -> bool:
         reader = self._reader
@@ -119,7 +125,7 @@ class Alike:
             raise reader.failure
         if not commits(events):
             raise Truncated("the stream ended before any content")
-        if self._held and self._held[0].lstrip()[:1] == b"{":  # plain, though a stream was asked
+        if self._held and self._whole:
             writer = self._provider.dialect.writer(self._model)
             self._held = [b"".join(writer.write_event(event) for event in events)]
         self._commit()

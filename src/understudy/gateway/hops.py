@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from typing import Protocol
 
-from understudy.core.errors import OutOfTime, ProviderError, Stall
+from understudy.core.errors import OutOfTime, ProviderError, Stall, bare
 from understudy.core.faults import Fault
 from understudy.core.walk import Try
 from understudy.dialects.base import Garbled, Truncated, WireError
@@ -135,9 +135,8 @@ class Posted(Hop):
         try:
             answer = await self._provider.send(path, body, self._step.credential)
         except asyncio.CancelledError:
-            if self._over:
-                raise
-            self.set_exception(from_below())
+            if not self._over:
+                self.set_exception(from_below())
         except Exception as error:  # noqa: BLE001 - the walk decides what to do with it
             self.set_exception(error)
         else:
@@ -188,6 +187,7 @@ class Posted(Hop):
 
     def _no_answer(self, error: Exception, begun: bool = False) -> Exception:
         """What came was none: say so as the provider would."""
+        bare(error)
         if isinstance(error, NO_ANSWER):
             told = self._provider.not_an_answer(error, stream=self.stream, begun=begun)
             told.__cause__ = error
@@ -201,6 +201,7 @@ class Posted(Hop):
             self._connection.forsake(self)
         elif self._task is not None:
             self._task.cancel()
+            self._task = None
 
 
 class Whole(Posted):

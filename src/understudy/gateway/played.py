@@ -36,9 +36,8 @@ class Played(Hop):
         try:
             await self._play()
         except asyncio.CancelledError:
-            if self._over:
-                raise
-            self._fail(from_below())
+            if not self._over:
+                self._fail(from_below())
         except Exception as error:  # noqa: BLE001 - the walk decides what to do with it
             if not self._over:
                 self._fail(error)
@@ -47,7 +46,7 @@ class Played(Hop):
         raise NotImplementedError
 
     def _drop(self) -> None:
-        task = self._task
+        task, self._task = self._task, None
         if task is not None and task is not asyncio.current_task():
             task.cancel()
 

@@ -206,6 +206,8 @@ class Pool:
             else:
                 connection.forsake(waiter)
             raise
+        finally:
+            del waiter  # it holds an error, whose traceback holds this frame
 
     def at_once(self, outgoing: Outgoing, limits: Limits, waiter: Waiter) -> Connection | None:
         """Send over a kept connection, if one is free: nothing is awaited. None: use `send`."""

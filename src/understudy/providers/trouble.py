@@ -12,7 +12,7 @@ import ssl
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from understudy.core.errors import ProviderError
+from understudy.core.errors import ProviderError, bare
 from understudy.core.faults import Fault
 
 if TYPE_CHECKING:
@@ -83,5 +83,5 @@ def trouble(error: BaseException, origin: Origin, sent: bool) -> ProviderError:
         message=f"{origin.authority} {what}",
         billing="maybe_billed" if sent else "not_sent",
     )
-    failure.__cause__ = error
+    failure.__cause__ = bare(error)
     return failure
