@@ -7,6 +7,7 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -308,3 +309,23 @@ async def awaited(world: World, acts: list[Act], deadline: float) -> object:
         return await drive(steps, act)
     except (ProviderError, ChainExhausted) as error:
         return error
+
+
+@pytest.mark.parametrize("fault", [Fault.OUT_OF_CREDITS, Fault.AUTH])
+def test_a_credential_that_another_request_benched_meanwhile_is_not_retried(fault: Fault) -> None:
+    clock = ManualClock()
+    health = HealthTracker(Cooldown(probe=True), clock=clock)
+    stage = Stage(replace(AVAILABILITY, budget_ratio=None), classify, clock, health)
+    chain = (Candidate(Target("p", "a")), Candidate(Target("q", "b")))
+    first, second = walk(chain, stage), walk(chain, stage)
+    asked = [next(first), next(second)]
+    clock.advance(0.1)
+    asked.append(second.throw(ProviderError(fault)))
+    clock.advance(0.1)
+    asked.append(first.throw(ProviderError(Fault.TRANSIENT)))
+    assert [step.target.key for step in asked if isinstance(step, Try)] == [
+        "p/a",
+        "p/a",
+        "q/b",
+        "q/b",
+    ]
