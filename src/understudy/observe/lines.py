@@ -66,16 +66,17 @@ class LogLines:
     def _told_of_failures(self, record: Record) -> None:
         failed = [a for a in record.attempts if a.outcome == "failed"]
         if record.outcome == "ok" and failed:
-            line = {
-                "event": "failover_recovered",
-                "level": "info",
-                "at": round(self._wall(), 3),
-                "request_id": record.opening.id,
-                "recovered_on": cut(record.target),
-                "attempts": len(failed) + 1,
-                "prev_error_class": str(failed[-1].fault),
-            }
-            self._put({**line, "stream": True} if record.opening.stream else line)
+            line = Recovered(
+                "failover_recovered",
+                "info",
+                round(self._wall(), 3),
+                record.opening.id,
+                cut(record.target),
+                len(failed) + 1,
+                str(failed[-1].fault),
+                record.opening.stream,
+            )
+            self._write(ENCODER.encode(line) + b"\n")
         elif record.outcome == "failed" and record.attempts:
             self._exhausted(record, failed)
 
@@ -143,6 +144,19 @@ class Failover(msgspec.Struct, omit_defaults=True, gc=False):
     error_snippet: str
     latency_ms: float
     benched_s: float | str | None = None
+    stream: bool = False
+
+
+class Recovered(msgspec.Struct, omit_defaults=True, gc=False):
+    """A request that was answered after all."""
+
+    event: str
+    level: str
+    at: float
+    request_id: str
+    recovered_on: str
+    attempts: int
+    prev_error_class: str
     stream: bool = False
 
 

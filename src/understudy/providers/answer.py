@@ -79,7 +79,10 @@ class Answer:
     def mentions(self, words: tuple[bytes, ...]) -> bool:
         """Does any of these, in lower case, stand anywhere in the head?"""
         low = self._low
-        return any(word in low for word in words)
+        for word in words:  # noqa: SIM110 - in an outage this is asked of each answer
+            if word in low:
+                return True
+        return False
 
     # -- the three ways out -------------------------------------------------------------------
 
