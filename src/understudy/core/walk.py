@@ -131,7 +131,7 @@ class _Trip:
     deadline: float
     observe: Observer | None
     story: list[Attempt] = field(default_factory=list)
-    errors: dict[str, ProviderError] = field(default_factory=dict)
+    failures: dict[str, ProviderError | Attempt] = field(default_factory=dict)  # or skips
     floor: int | None = None  # after an overflow: only larger windows will do
     waited: float = 0.0
 
@@ -141,7 +141,7 @@ class _Trip:
         if health is None or health.quiet:
             return 0.0
         patience = self.stage.policy.max_wait - self.waited
-        if patience <= 0:
+        if patience <= 0 or any(health.unmarked(c.keys) for c in self.chain):
             return 0.0
         soonest = math.inf
         for candidate in self.chain:
@@ -180,12 +180,10 @@ class _Trip:
 
     def skip(self, candidate: Candidate, hurdle: Obstacle) -> None:
         reason = f"skipped, {hurdle.reason}"
-        self.errors.setdefault(
-            candidate.key,
-            ProviderError(hurdle.fault or Fault.UNKNOWN, candidate.key, message=reason),
-        )
         now = self.stage.clock()
-        self.record(Attempt(candidate.key, "skipped", hurdle.fault, reason=reason, began=now))
+        attempt = Attempt(candidate.key, "skipped", hurdle.fault, reason=reason, began=now)
+        self.failures.setdefault(candidate.key, attempt)
+        self.record(attempt)
 
     def too_late(self, candidate: Candidate, now: float) -> None:
         """Admitted, but the request's own time is up: somebody else may probe it."""
@@ -218,8 +216,8 @@ class _Trip:
             self.observe(attempt)
 
     def exhausted(self) -> ChainExhausted:
-        errors = [self.errors[c.key] for c in self.chain]
-        waits = [self._wait(c, self.errors[c.key]) for c in self.chain]
+        errors = [_told(self.failures[c.key]) for c in self.chain]
+        waits = [self._wait(c, e) for c, e in zip(self.chain, errors, strict=True)]
         soonest = min(waits)
         return ChainExhausted(errors, self.story, soonest if 0 < soonest < math.inf else None)
 
@@ -272,7 +270,7 @@ class _Attempt:
         verdict, rule = self._judged()
         seconds = blame(trip.stage, self.call, verdict, rule)
         then = self._then(rule, verdict, 0 if seconds else retries, other_credentials)
-        trip.errors[self.call.candidate.key] = self._failure(verdict)
+        trip.failures[self.call.candidate.key] = self._failure(verdict)
         trip.record(self._line("failed", verdict, then, seconds))
         if then not in {"retry", "rotate"}:
             self.trip.release(self.call.candidate, self.call.started)
@@ -283,7 +281,7 @@ class _Attempt:
     def _last_word(self) -> ProviderError:
         """The error that stops the chain. Nobody here keeps it: its traceback leads back to us."""
         self.error = None
-        failure = self.trip.errors.pop(self.call.candidate.key)
+        failure = _told(self.trip.failures.pop(self.call.candidate.key))
         failure.__suppress_context__ = True
         return failure
 
@@ -378,6 +376,14 @@ class _Attempt:
             return self.call.candidate.key
         later = self.trip.chain[self.place + 1 : self.place + 2] if then == "advance" else ()
         return later[0].key if later else ""
+
+
+def _told(failure: ProviderError | Attempt) -> ProviderError:
+    """A skip becomes an error when somebody has to be told of it, which is seldom."""
+    if isinstance(failure, ProviderError):
+        return failure
+    fault = failure.fault or Fault.UNKNOWN
+    return ProviderError(fault, failure.target, message=failure.reason)
 
 
 def _untied(error: Exception) -> Exception:
