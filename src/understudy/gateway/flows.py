@@ -94,7 +94,7 @@ class Alike:
 
     @property
     def _whole(self) -> bool:
-        """Is this a plain answer, though a stream was asked for? Then it is one event at its end."""
+        """Is this a plain answer to a streaming request? Then it is one event, at its end."""
         first = self._held[0].lstrip()[:1]
         return first in (b"{", b"[") and self._provider.dialect.name != "ollama"
 
