@@ -23,7 +23,7 @@ from understudy.messages.capabilities import ANYTHING, Capabilities
 from understudy.messages.fit import fit
 from understudy.messages.request import Request
 from understudy.providers.base import Call, Described, Patience, Provider, Sized
-from understudy.timers import Alone, Watchdog, Watches
+from understudy.timers import Watchdog, Watches
 
 PATIENCE = Patience()
 
@@ -115,7 +115,7 @@ def overdue(step: Try, seconds: float, phase: str = "pre_first_byte") -> Excepti
 
 
 def guard(
-    clock: Clock, step: Try, seconds: float, phase: str, watches: Watches | None = None
+    clock: Clock, step: Try, seconds: float, phase: str, watches: Watches
 ) -> AbstractContextManager[object]:
     """A watchdog over one wait: the provider's own limit, or the caller's if that ends sooner.
 
@@ -127,5 +127,4 @@ def guard(
     limit = term(step, seconds)
     if limit == math.inf:
         return nullcontext()
-    watch = Alone(clock) if watches is None else watches.here()
-    return Watchdog(watch, limit, partial(overdue, step, seconds, phase))
+    return Watchdog(watches.here(), limit, partial(overdue, step, seconds, phase))

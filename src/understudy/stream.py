@@ -94,7 +94,8 @@ class Stream:
         self._try = step
         self._source = provider.stream(call)
         try:
-            with guard(clock, step, self._patience.first_byte, "pre_first_byte"):
+            first, watches = self._patience.first_byte, self._cast.watches
+            with guard(clock, step, first, "pre_first_byte", watches):
                 await self._until_content()
         except BaseException:
             await self._drop()
@@ -118,7 +119,8 @@ class Stream:
     async def _pull(self) -> Event:
         assert self._try is not None
         while True:
-            with guard(self._cast.stage.clock, self._try, self._patience.idle, "mid_stream"):
+            clock, idle, watches = self._cast.stage.clock, self._patience.idle, self._cast.watches
+            with guard(clock, self._try, idle, "mid_stream", watches):
                 event = await self._next()
             if not isinstance(event, Beat):
                 return event
