@@ -1,8 +1,9 @@
-"""What one key may ask for: at once, and per second."""
+"""What one key may ask for: at once, and requests and tokens per second."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.gateway.desk import (
+    DONE,
     HELLO,
     Asked,
     Heard,
@@ -18,12 +20,15 @@ from tests.gateway.desk import (
     aliases,
     always,
     answer,
+    chunk,
+    fronted,
     never,
     provider,
     serving,
 )
 from tests.rig import run, until
 from understudy.gateway.limits import Allowance, Gate, Turned
+from understudy.messages.response import Usage
 from understudy.testing import ManualClock
 
 
@@ -72,6 +77,74 @@ def test_never_more_than_the_rate_and_one_seconds_worth(pauses: list[float], rat
         clock.advance(pause)
         entered += gate.enter() is None
     assert entered <= max(1.0, rate) + rate * sum(pauses) + 1e-6
+
+
+def test_tokens_are_charged_when_they_are_known_and_have_to_be_paid_off() -> None:
+    clock = ManualClock()
+    gate = Gate(Allowance(token_rate=100.0), clock)
+    assert [gate.enter(), gate.enter()] == [None, None]
+    gate.leave(Usage(200, 99))
+    assert gate.enter() == Turned("this key may use 100 tokens a second", 2.0)
+    gate.leave(Usage(100, 0))
+    clock.advance(2.0)
+    assert gate.enter() == Turned("this key may use 100 tokens a second", 1.0)
+    clock.advance(1.0)
+    assert gate.enter() is None
+
+
+def test_an_answer_that_tells_no_usage_costs_its_key_nothing() -> None:
+    gate = Gate(Allowance(token_rate=1.0), ManualClock())
+    assert gate.enter() is None
+    gate.leave()
+    assert gate.enter() is None
+
+
+def test_who_is_turned_away_for_tokens_has_not_used_up_a_request() -> None:
+    clock = ManualClock()
+    gate = Gate(Allowance(rate=1.0, token_rate=10.0), clock)
+    gate.leave(Usage(100, 0))
+    clock.advance(9.0)
+    assert gate.enter() is not None
+    clock.advance(1.0)
+    assert gate.enter() is None
+
+
+@given(st.lists(st.tuples(st.floats(0, 3), st.integers(0, 500)), max_size=60), st.floats(1, 200))
+def test_over_time_never_more_tokens_than_the_rate_and_the_last_answer(
+    answers: list[tuple[float, int]], rate: float
+) -> None:
+    clock = ManualClock()
+    gate = Gate(Allowance(token_rate=rate), clock)
+    used = passed = 0.0
+    for pause, tokens in answers:
+        clock.advance(pause)
+        passed += pause
+        if gate.enter() is None:
+            assert used <= rate + rate * passed - 1 + 1e-6
+            used += tokens
+            gate.leave(Usage(tokens, 0))
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_tokens_of_an_answer_keep_its_key_out_and_no_other(stream: bool) -> None:
+    usage = {"prompt_tokens": 30, "completion_tokens": 21}
+    last = b'data: {"id": "c", "choices": [], "usage": %b}\n\n' % json.dumps(usage).encode()
+    body = (chunk("he"), chunk("", "stop"), last, DONE) if stream else answer(tokens=(30, 21))
+
+    async def work() -> None:
+        limits = '[gateway]\nkeys = ["sk-a", "sk-b"]\ntoken_rate = 1\n'
+        async with fronted(always(body), limits) as (served, up):
+            asked = {"model": "chat", "stream": stream, **HELLO}
+            for key in ("sk-a", "sk-b"):
+                given = {"authorization": f"Bearer {key}"}
+                first = await served.ask("POST", "/v1/chat/completions", asked, given)
+                again = await served.ask("POST", "/v1/chat/completions", asked, given)
+                assert (first.status, again.status) == (200, 429)
+                assert 49 <= int(again.headers["retry-after"]) <= 51
+                assert "may use 1 tokens a second" in str(again.error["message"])
+            assert len(up.asked) == 2
+
+    run(work())
 
 
 DIALECTS = {

@@ -89,11 +89,16 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What listeners are told: a bench began, or a key was cleared."""
+    """What listeners are told: a bench began, or a key was cleared, or was ordered to be.
 
-    kind: str  # "bench" or "clear"
+    An "order" is an operator's clearing of a key that nothing is held against here; others may
+    hold something.
+    """
+
+    kind: str  # "bench", "clear" or "order"
     key: str
     bench: Bench | None = None
+    source: str = ""  # of a clearing: success or operator; remote for all that others told
 
 
 Listener = Callable[[Change], None]
@@ -102,18 +107,19 @@ Listener = Callable[[Change], None]
 class _Mark:
     """What is remembered about one key; only touched under the tracker's lock."""
 
-    __slots__ = ("bench", "closed_until", "failures", "rounds", "touched")
+    __slots__ = ("bench", "closed_until", "failures", "fence", "rounds", "touched")
 
     def __init__(self, now: float) -> None:
         self.failures = 0
         self.rounds = 0
         self.bench: Bench | None = None
         self.closed_until = -math.inf  # benched, or held by a probe
+        self.fence = -math.inf  # what began by then is old news
         self.touched = now
 
     def fenced(self, started: float | None) -> bool:
         """Did that attempt begin before the current bench did?"""
-        return self.bench is not None and started is not None and started <= self.bench.since
+        return self.bench is not None and started is not None and started <= self.fence
 
 
 class HealthTracker:
@@ -174,7 +180,7 @@ class HealthTracker:
             if mark.bench is not None and started is None and self._ordered(mark.bench):
                 return
             del self._marks[key]
-        self._tell(Change("clear", key))
+        self._tell(Change("clear", key, source="success"))
 
     def report_failure(
         self, key: str, started: float | None = None, *, fault: Fault | None = None
@@ -220,13 +226,31 @@ class HealthTracker:
             self._set(mark, bench)
         self._tell(Change("bench", key, bench))
 
-    def unbench(self, key: str) -> bool:
+    def unbench(self, key: str, source: str = "operator") -> bool:
         """Forget everything held against the key; False if there was nothing."""
         with self._lock:
             known = self._marks.pop(key, None) is not None
-        if known:
-            self._tell(Change("clear", key))
+        if known or source == "operator":
+            self._tell(Change("clear" if known else "order", key, source=source))
         return known
+
+    def learn(self, bench: Bench, rounds: int = 0) -> None:
+        """Take another process's entry as it stands, with the rounds that it has counted.
+
+        What began here before it arrived is old news, though it began after the bench did.
+        """
+        with self._lock:
+            now = self.clock()
+            mark = self._mark(bench.key, now)
+            self._set(mark, bench)
+            mark.fence = now
+            mark.rounds = max(mark.rounds, rounds)
+        self._tell(Change("bench", bench.key, bench, "remote"))
+
+    def rounds(self, key: str) -> int:
+        """Benches by rule since the last success."""
+        mark = self._marks.get(key)
+        return 0 if mark is None else mark.rounds
 
     def standing(self, key: str) -> Bench | None:
         """The bench that keeps a key out now, or None. A running probe shows its old bench."""
@@ -267,6 +291,7 @@ class HealthTracker:
     def _set(self, mark: _Mark, bench: Bench) -> None:
         mark.bench = bench
         mark.failures = 0
+        mark.fence = bench.since
         mark.closed_until = bench.until
 
     def _mark(self, key: str, now: float) -> _Mark:

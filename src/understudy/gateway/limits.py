@@ -1,4 +1,7 @@
-"""What one client key may ask for: so many requests at once, so many a second. Never waits."""
+"""What one client key may ask for: so many requests at once, so many requests and tokens a second.
+
+Never waits. With `share.limits` the rates are those of all hosts together; see `share.limits`.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,9 @@ import math
 from dataclasses import dataclass
 
 from understudy.core.health import Clock
+from understudy.messages.response import Usage
+from understudy.share.limits import SharedLimits
+from understudy.share.limits_bucket import Bucket
 
 BUSY_SECONDS = 1.0  # when to ask again if all places are taken: nobody knows, so soon
 
@@ -16,10 +22,11 @@ class Allowance:
 
     concurrent: float = math.inf
     rate: float = math.inf  # requests a second
+    token_rate: float = math.inf  # tokens a second
 
     @property
     def limited(self) -> bool:
-        return min(self.concurrent, self.rate) < math.inf
+        return min(self.concurrent, self.rate, self.token_rate) < math.inf
 
 
 UNLIMITED = Allowance()
@@ -34,21 +41,23 @@ class Turned:
 
 
 class Gate:
-    """The door of one key: a count of those inside, and a token bucket worth one second."""
+    """The door of one key: a count of those inside, and a bucket for each rate."""
 
-    __slots__ = ("_at", "_clock", "_tokens", "allowance", "inside")
+    __slots__ = ("_requests", "_tokens", "allowance", "inside")
 
     def __init__(self, allowance: Allowance, clock: Clock) -> None:
         self.allowance = allowance
         self.inside = 0
-        self._clock = clock
-        self._at = clock()
-        self._tokens = self._most
+        rate, tokens = allowance.rate, allowance.token_rate
+        self._requests = Bucket(rate, clock) if rate < math.inf else None
+        self._tokens = Bucket(tokens, clock) if tokens < math.inf else None
 
-    @property
-    def _most(self) -> float:
-        """A slow rate still lets one request through at once."""
-        return max(1.0, self.allowance.rate)
+    def join(self, label: str, shared: SharedLimits) -> None:
+        """From now on the rates are those of all who share them."""
+        if self._requests is not None:
+            self._requests = shared.lease("requests", label, self.allowance.rate)
+        if self._tokens is not None:
+            self._tokens = shared.lease("tokens", label, self.allowance.token_rate)
 
     def enter(self) -> Turned | None:
         """Come in; whoever is let in must `leave`."""
@@ -56,19 +65,17 @@ class Gate:
         if self.inside >= allowance.concurrent:
             reason = f"{self.inside} requests of this key are running, which is all it may have"
             return Turned(reason, BUSY_SECONDS)
-        if allowance.rate < math.inf:
-            self._refill()
-            if self._tokens < 1.0:
-                reason = f"this key may ask {allowance.rate:g} times a second"
-                return Turned(reason, (1.0 - self._tokens) / allowance.rate)
-            self._tokens -= 1.0
+        if self._tokens is not None and (seconds := self._tokens.short()):
+            return Turned(f"this key may use {allowance.token_rate:g} tokens a second", seconds)
+        if self._requests is not None:
+            if seconds := self._requests.short():
+                return Turned(f"this key may ask {allowance.rate:g} times a second", seconds)
+            self._requests.spend(1.0)
         self.inside += 1
         return None
 
-    def leave(self) -> None:
+    def leave(self, usage: Usage | None = None) -> None:
+        """Only now is it known what it took: the next ones wait for that to be paid off."""
         self.inside -= 1
-
-    def _refill(self) -> None:
-        now = self._clock()
-        self._tokens = min(self._most, self._tokens + (now - self._at) * self.allowance.rate)
-        self._at = now
+        if self._tokens is not None and usage is not None:
+            self._tokens.spend(usage.total)

@@ -1,0 +1,1 @@
+"""Health shared between workers and hosts. Who has no neighbours goes on alone."""
