@@ -87,17 +87,18 @@ def _plan(arguments: argparse.Namespace, screen: Screen) -> int:
     from understudy.commands import plan
     from understudy.commands.chains import Source
     from understudy.commands.remote import Desk
+    from understudy.dialects.guess import request_in
 
-    given = {name: vars(arguments)[name] for name in ("request", "timeout", "config")}
-    if why := plan.nonsense(arguments.url, given):
-        raise CommandError(why, "a gateway plans with its own settings")
+    file, timeout = arguments.request, arguments.timeout
+    body = None if file is None else _text(file).encode()
+    if arguments.url and arguments.config:
+        raise CommandError("--config cannot be given with --url", "a gateway has its own")
     if arguments.url:
-        found = plan.asked(Desk(arguments.url, arguments.admin_key, screen.env), arguments.spec)
+        desk = Desk(arguments.url, arguments.admin_key, screen.env)
+        found = plan.asked(desk, arguments.spec, body, timeout)
     else:
         model = Source(arguments.config, screen.env).model(arguments.spec)
-        file = arguments.request
-        request = None if file is None else plan.request_in(_text(file).encode())
-        found = model.plan(request, timeout=arguments.timeout)
+        found = model.plan(None if body is None else request_in(body), timeout=timeout)
     plan.show(found, screen, arguments.json)
     return OK if found.head else FAILED
 
@@ -144,16 +145,16 @@ def _bench(arguments: argparse.Namespace, screen: Screen) -> int:
 
 
 def _serve(arguments: argparse.Namespace, screen: Screen) -> int:
+    from pathlib import Path
+
     from understudy.commands.serve import serve
     from understudy.gateway.config import InvalidConfig
+    from understudy.gateway.runtime import Setup
 
-    if arguments.workers not in (None, 1):
-        raise CommandError(
-            "--workers is not there yet: the gateway is one process",
-            "start several on different ports behind a reverse proxy",
-        )
+    path = Path(arguments.config) if arguments.config else None
+    setup = Setup(path, arguments.host, arguments.port, screen.env, workers=arguments.workers)
     try:
-        return serve(arguments.config, arguments.host, arguments.port, screen.env, screen.note)
+        return serve(setup, screen.note)
     except InvalidConfig as error:
         hint = f"`understudy check {arguments.config}` lists them" if arguments.config else ""
         raise CommandError(str(error), hint) from None
@@ -244,11 +245,22 @@ def _simulate(arguments: argparse.Namespace, screen: Screen) -> int:
     return code
 
 
+def _replay(arguments: argparse.Namespace, screen: Screen) -> int:
+    from understudy.commands.replay import Wanted, replay
+
+    wanted = Wanted(tuple(arguments.files), tuple(arguments.settings), arguments.json)
+    say = screen.progress if screen.watched else None
+    return OK if replay(wanted, echo=screen.data, note=screen.note, say=say) else FAILED
+
+
 def _fake(arguments: argparse.Namespace, screen: Screen) -> int:
-    from understudy.commands.fake import fake, listing
+    from understudy.commands.fake import fake, listing, told
 
     if arguments.list:
-        screen.data(listing())
+        if arguments.json:
+            screen.json(told())
+        else:
+            screen.data(listing())
         return OK
     if arguments.file is not None and arguments.script is not None:
         raise CommandError("a script is given twice", "give FILE or --script")
@@ -295,6 +307,7 @@ VERBS: dict[str, Callable[[argparse.Namespace, Screen], int]] = {
     "models": _models,
     "agents": _agents,
     "simulate": _simulate,
+    "replay": _replay,
     "fake": _fake,
     "demo": _demo,
     "completion": _completion,

@@ -81,6 +81,13 @@ def seconds(text: str) -> float:
     return float(match[1]) * UNITS[match[2]]
 
 
+def workers(text: str) -> int:
+    """A number of processes."""
+    if not (text.isascii() and text.isdigit() and len(text) < 5 and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of workers; give 1 or more")
+    return int(text)
+
+
 def _ask(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("spec", help=SPEC)
     verb.add_argument("prompt", help="what to ask; - reads it from stdin")
@@ -142,7 +149,8 @@ def _serve(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--config", metavar="FILE", help="TOML; without one: environment, or demo")
     verb.add_argument("--host", help="address to listen on (default: 127.0.0.1)")
     verb.add_argument("--port", type=int, help="port to listen on (default: 8080)")
-    verb.add_argument("--workers", type=int, metavar="N", help="processes (default: 1)")
+    verb.add_argument("--workers", type=workers, metavar="N",
+                      help="processes (default: 1, or what the file says)")  # fmt: skip
 
 
 def _models(verb: argparse.ArgumentParser) -> None:
@@ -166,12 +174,21 @@ def _simulate(verb: argparse.ArgumentParser) -> None:
     _json(verb)
 
 
+def _replay(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("files", nargs="+", metavar="FILE",
+                      help="journals; those put aside beside them are found")  # fmt: skip
+    verb.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="settings",
+                      help="another setting, e.g. health.threshold=3; repeatable")  # fmt: skip
+    _json(verb)
+
+
 def _fake(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("file", nargs="?", metavar="FILE", help="a script; - reads it from stdin")
     verb.add_argument("--script", metavar="TEXT", help="a script, e.g. 'p/a: 503*2 429(7) ...'")
     verb.add_argument("--host", default="127.0.0.1", help="address to listen on")
     verb.add_argument("--port", type=int, default=8099, help="port to listen on (default: 8099)")
     verb.add_argument("--list", action="store_true", help="print the catalogue of faults")
+    _json(verb)
 
 
 def _agents(verb: argparse.ArgumentParser) -> None:
@@ -226,6 +243,7 @@ VERBS: dict[str, tuple[str, Verb]] = {
     "models": ("what is known of models: windows, prices, what they take", _models),
     "agents": ("fall back over agents: serve a registry, route an envelope", _agents),
     "simulate": ("rehearse an outage on a simulated clock, and compare settings", _simulate),
+    "replay": ("what would have happened under other settings, from a journal", _replay),
     "fake": ("run a provider that misbehaves by script", _fake),
     "demo": ("watch a chain fail over, no keys needed", _demo),
     "completion": ("print a completion script for a shell", _completion),

@@ -3,28 +3,58 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import gc
 import json
+import subprocess
 import sys
-from collections.abc import Callable, Coroutine, Mapping
+import tempfile
+import time
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from shutil import rmtree
 
+from understudy.gateway.config import read_config
 from understudy.gateway.runtime import Opened, Runtime, Setup
+from understudy.gateway.station import Station
+from understudy.gateway.supervisor import Supervisor
+from understudy.observe.lines import LogLines
 
 Say = Callable[[str], None]
+Write = Callable[[bytes], None]
 
 
-def serve(
-    config: str | None, host: str | None, port: int | None, env: Mapping[str, str], say: Say
-) -> int:
+def serve(setup: Setup, say: Say) -> int:
     """Blocks; the exit code. Log lines go to stdout, words for people to `say`."""
-    setup = Setup(Path(config) if config else None, host, port, env)
+    station = Station.from_env(setup.env)
+    if station is not None:
+        return _work(replace(setup, station=station), _together(station.folder), lambda *_: None)
+    if workers_of(setup) > 1:
+        return _supervise(setup, say)
+    return _work(setup, _write, lambda address, opened: say(greeting(address, opened)))
 
+
+def workers_of(setup: Setup) -> int:
+    """How many were asked for."""
+    if setup.workers is not None or setup.path is None:
+        return setup.workers or 1
+    config = read_config(setup.path.read_text(encoding="utf-8"), setup.env)
+    return int(str(config.gateway["workers"]))
+
+
+def _work(setup: Setup, write: Write, ready: Callable[[str, Opened], None]) -> int:
     async def work() -> None:
-        runtime = Runtime(setup, _write)
-        await runtime.run(lambda address, opened: say(greeting(address, opened)))
+        runtime = Runtime(setup, write)
+
+        def is_ready(address: str, opened: Opened) -> None:
+            ready(address, opened)
+            if runtime.crew is not None:
+                runtime.crew.ready()
+
+        await runtime.run(is_ready)
 
     # What start-up made stays for good: the collector need not look at it again and again.
     gc.collect()
@@ -32,6 +62,39 @@ def serve(
     gc.set_threshold(20_000, 50, 50)
     _run(work())
     return 0
+
+
+def _supervise(setup: Setup, say: Say) -> int:
+    """Several workers: this process only watches over them."""
+    given = {"--config": setup.path, "--host": setup.host, "--port": setup.port}
+    words = [str(w) for pair in given.items() if pair[1] is not None for w in pair]
+    command = [sys.executable, "-m", "understudy.cli", "serve", *words]
+
+    async def launch(station: Station) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            *command,
+            env={**setup.env, **station.to_env()},
+            pass_fds=station.inherited,
+            stdin=subprocess.DEVNULL,
+            process_group=0,  # an interrupt from the keyboard is ours to pass on
+        )
+
+    async def watch() -> int:
+        lines = LogLines(_together(folder), time.time)  # noqa: TID251 - as for any log line
+        supervisor = Supervisor(setup, launch, lines, folder, time.monotonic)
+        return await supervisor.run(lambda duty: say(greeting(duty.address, duty.opened)))
+
+    folder = _private_folder()
+    try:
+        return asyncio.run(watch())
+    finally:
+        rmtree(folder, ignore_errors=True)
+
+
+def _private_folder() -> Path:
+    """Nobody else may look into it. Sockets have short names: 108 bytes, path and all."""
+    usual = tempfile.gettempdir()
+    return Path(tempfile.mkdtemp(prefix="understudy-", dir=usual if len(usual) < 64 else "/tmp"))
 
 
 def greeting(address: str, opened: Opened) -> str:
@@ -57,6 +120,20 @@ def _write(data: bytes) -> None:
     with suppress(OSError):  # nobody reads our lines any more; clients still want their answers
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
+
+
+def _together(folder: Path) -> Write:
+    """Like `_write`, but not into the middle of another worker's lines: pipes would mix them."""
+    lock = (folder / "log.lock").open("wb")
+
+    def write(data: bytes) -> None:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            _write(data)
+        finally:
+            fcntl.flock(lock, fcntl.LOCK_UN)
+
+    return write
 
 
 def _run(work: Coroutine[object, object, None]) -> None:

@@ -194,8 +194,9 @@ def _ledger(now: Look) -> Table:
 
 def _entry(entry: Told, at: float) -> tuple[str, ...]:
     ago = f"{max(0.0, at - float(str(entry['at']))):.0f} s"
-    if "source" not in entry:
-        return (ago, str(entry["kind"]), str(entry["key"]), "", "", "")
+    if entry["kind"] == "clear":
+        by = f"by {entry['source']}" if entry.get("source") else ""
+        return (ago, str(entry["kind"]), str(entry["key"]), "", by, "")
     length = "until cleared" if entry["seconds"] is None else f"{entry['seconds']:g} s"
     because = f"{entry['fault'] or ''} by {entry['source']}".strip()
     return (ago, str(entry["kind"]), str(entry["key"]), length, because, str(entry["why"]))

@@ -8,28 +8,37 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from itertools import islice
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
 
-from understudy.core.errors import SpecError
+from understudy.core.errors import InvalidRequest, SpecError
 from understudy.core.health import Change
 from understudy.core.plan import plan
 from understudy.core.target import Attempt
+from understudy.dialects.guess import request_in
 from understudy.gateway.app import JSON, Gateway, Route
 from understudy.gateway.build import is_loopback
 from understudy.gateway.house import House
 from understudy.gateway.http import Reply, Request
 from understudy.gateway.record import Opening, Record
 from understudy.gateway.shapes import Told, When, entry_told, record_told, state_told
+from understudy.gateway.siblings import Others, Question, nobody
+from understudy.gateway.whole import Entry, ledger_of, records_of, states_of
+from understudy.messages.request import Request as Asked
+from understudy.model import refusals
 from understudy.providers.catalogue import by_name, on_loopback
 
 RECORDS = 10_000  # finished requests that are remembered
 ENTRIES = 1_000  # lines of the ledger
 SHOWN = 100  # of either, unless more are asked for
 WHY = 200  # characters of an operator's reason
-Answer = Callable[[Request], Told]
+Kept = TypeVar("Kept")
+ENDLESS = 1e12  # seconds; JSON has numbers that no float holds
+Answer = Callable[[Request], Told | Awaitable[Told]]
 
 
 class Wrong(Exception):
@@ -46,22 +55,44 @@ class Board:
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
         self._records: deque[Record] = deque(maxlen=RECORDS)
-        self._ledger: deque[tuple[float, Change]] = deque(maxlen=ENTRIES)
+        self._ledger: deque[Entry] = deque(maxlen=ENTRIES)
+        self._finished = 0
+        self._changes = 0
+        self.others: Others = nobody
 
     def attempt(self, opening: Opening, attempt: Attempt, number: int) -> None:
         """Nothing: a record holds its attempts."""
 
     def finished(self, record: Record) -> None:
         self._records.append(record)
+        self._finished += 1
 
     def change(self, change: Change) -> None:
         """A listener of the health tracker."""
         self._ledger.append((self._gateway.wall(), change))
+        self._changes += 1
+
+    @property
+    def remembered(self) -> int:
+        return len(self._records)
+
+    @property
+    def seen(self) -> tuple[int, int]:
+        """Requests and changes of health so far."""
+        return self._finished, self._changes
+
+    def records(self, most: int, since: int | None = None) -> list[Record]:
+        """Oldest first: the last, or the last of those after the first `since`."""
+        return _last(self._records, most, None if since is None else self._finished - since)
+
+    def ledger(self, most: int, since: int | None = None) -> list[Entry]:
+        return _last(self._ledger, most, None if since is None else self._changes - since)
 
     def routes(self) -> dict[tuple[str, str], Route]:
         answers: dict[tuple[str, str], Answer] = {
             ("GET", "health"): self._health,
             ("GET", "plan"): self._plan,
+            ("POST", "plan"): self._plan_of,
             ("GET", "attempts"): self._attempts,
             ("POST", "bench"): self._bench,
             ("POST", "unbench"): self._unbench,
@@ -79,7 +110,7 @@ class Board:
             try:
                 # In a thread: a plan may look up windows, and loading those takes a while.
                 told = await asyncio.to_thread(answer, request) if slow else answer(request)
-                reply.send(200, JSON, _json(told))
+                reply.send(200, JSON, _json(told if isinstance(told, dict) else await told))
             except Wrong as wrong:
                 error = {"message": str(wrong), "field": wrong.name}
                 reply.send(400, JSON, _json({"error": error}))
@@ -92,40 +123,61 @@ class Board:
 
     # -- what is asked ------------------------------------------------------------------------
 
-    def _health(self, request: Request) -> Told:
+    async def _health(self, request: Request) -> Told:
         limit = _limit(request, ENTRIES)
+        others = await self.others(Question(entries=limit))
         registry = self._house.registry
         when = When(registry.health.clock(), self._gateway.wall())
-        ledger = list(self._ledger)[-limit:]
+        ledger = ledger_of([self.ledger(limit), *(other.ledger for other in others)])[-limit:]
+        every = (registry.health.snapshot(), *(other.states for other in others))
+        states = states_of(every, when.clock)
         return {
             "status": "draining" if self._gateway.draining else "ready",
             "at": when.wall,
             "policy": registry.policy.name,
-            "in_flight": self._gateway.in_flight,
-            "keys": {key: state_told(s, when) for key, s in registry.health.snapshot().items()},
+            "in_flight": self._gateway.in_flight + sum(other.in_flight for other in others),
+            "keys": {key: state_told(state, when) for key, state in states.items()},
             "ledger": [entry_told(at, change, when) for at, change in reversed(ledger)],
             "aliases": registry.aliases,
         }
 
     def _plan(self, request: Request) -> Told:
-        model = request.parameter("model")
-        if not model:
+        return self._planned(request.parameter("model"))
+
+    def _plan_of(self, request: Request) -> Told:
+        """For one request, within its own time: who cannot take it, and everybody's share."""
+        given = _fields(request, "model", "request", "timeout")
+        timeout, asked = given.get("timeout"), given.get("request")
+        if timeout is not None:
+            timeout = _seconds("timeout", timeout)
+        try:
+            body = None if asked is None else request_in(msgspec.json.encode(asked))
+        except InvalidRequest as error:
+            raise Wrong("request", str(error)) from None
+        return self._planned(given.get("model"), body, timeout)
+
+    def _planned(
+        self, model: object, asked: Asked | None = None, timeout: float | None = None
+    ) -> Told:
+        if not isinstance(model, str) or not model:
             raise Wrong("model", "is missing; give an alias or provider/model")
         house = self._house
         try:
             cast = house.cast(model)
         except SpecError as error:
             raise Wrong("model", str(error)) from None
-        return {
-            "model": model,
-            **plan(cast.chain, cast.stage, timeout=house.rules.timeout).to_dict(),
-        }
+        most = house.rules.timeout
+        refused = {} if asked is None else refusals(cast, asked)
+        within = most if timeout is None else min(timeout, most)
+        found = plan(cast.chain, cast.stage, timeout=within, refusals=refused)
+        return {"model": model, **found.to_dict()}
 
-    def _attempts(self, request: Request) -> Told:
+    async def _attempts(self, request: Request) -> Told:
         limit = _limit(request, RECORDS)
-        last = list(self._records)[-limit:]
+        others = await self.others(Question(records=limit))
+        last = records_of([self.records(limit), *(other.records for other in others)])[-limit:]
         return {
-            "remembered": len(self._records),
+            "remembered": self.remembered + sum(other.remembered for other in others),
             "requests": [record_told(r) for r in reversed(last)],
         }
 
@@ -134,21 +186,22 @@ class Board:
     def _bench(self, request: Request) -> Told:
         given = _fields(request, "key", "seconds", "why")
         key = self._key(given)
-        seconds = given.get("seconds")
-        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
-            raise Wrong("seconds", "give a number above 0")
+        seconds = _seconds("seconds", given.get("seconds"))
         why = given.get("why", "")
         if not isinstance(why, str):
             raise Wrong("why", "give a text, or leave it out")
         health = self._house.registry.health
-        health.bench(key, float(min(seconds, 1e12)), why[:WHY])
+        health.bench(key, seconds, why[:WHY])
         when = When(health.clock(), self._gateway.wall())
         state = health.snapshot().get(key)
         return {"key": key, "state": None if state is None else state_told(state, when)}
 
-    def _unbench(self, request: Request) -> Told:
+    async def _unbench(self, request: Request) -> Told:
         key = self._key(_fields(request, "key"))
-        return {"key": key, "cleared": self._house.registry.health.unbench(key)}
+        # What is held against it may be a count that only one of us has.
+        others = await self.others(Question(unbench=key))
+        cleared = self._house.registry.health.unbench(key)
+        return {"key": key, "cleared": cleared or any(other.cleared for other in others)}
 
     def _key(self, given: dict[str, object]) -> str:
         """`provider/model`, `provider#credential` or `provider/model#credential`."""
@@ -188,6 +241,13 @@ def barred(request: Request, house: House) -> str:
     return ""
 
 
+def _last(found: deque[Kept], most: int, fresh: int | None) -> list[Kept]:
+    count = min(most, len(found) if fresh is None else max(0, fresh))
+    last = list(islice(reversed(found), count))
+    last.reverse()
+    return last
+
+
 def _limit(request: Request, most: int) -> int:
     given = request.parameter("limit")
     if not given:
@@ -195,6 +255,12 @@ def _limit(request: Request, most: int) -> int:
     if not (given.isascii() and given.isdigit() and len(given) < 10 and 1 <= int(given) <= most):
         raise Wrong("limit", f"give a whole number from 1 to {most}")
     return int(given)
+
+
+def _seconds(name: str, given: object) -> float:
+    if isinstance(given, bool) or not isinstance(given, int | float) or not given > 0:
+        raise Wrong(name, "give a number above 0")
+    return float(min(given, ENDLESS))
 
 
 def _fields(request: Request, *known: str) -> dict[str, object]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from ipaddress import ip_address
+from pathlib import Path
 
 from understudy.core.errors import SpecError, UnderstudyError
 from understudy.core.health import Clock, Cooldown
@@ -15,11 +16,13 @@ from understudy.gateway.house import ClientKey, House, Recipe, Rules
 from understudy.gateway.http import ServerLimits
 from understudy.gateway.limits import Allowance
 from understudy.messages.capabilities import Capabilities
+from understudy.observe.journal_file import Shelf
 from understudy.providers.base import Patience
 from understudy.providers.catalogue import VENDORS, Vendor, by_name, key_in, url_in
 from understudy.providers.http import AUTH, Settings
 from understudy.providers.transport import Limits, Origin, render_head
 from understudy.registry import Registry
+from understudy.share.redis import Place
 from understudy.testing import Fake, Http
 
 Table = Mapping[str, object]
@@ -70,10 +73,29 @@ def _rules(config: Config, policy: Policy) -> Rules:
         allowance=Allowance(
             float(str(gateway.get("max_concurrent", math.inf))),
             float(str(gateway.get("rate", math.inf))),
+            float(str(gateway.get("token_rate", math.inf))),
         ),
         access_log=bool(gateway["access_log"]),
         tracing=bool(gateway["tracing"]),
+        keepalive=float(str(gateway["keepalive"])),
+        drain_delay=float(str(gateway["drain_delay"])),
+        journal=_shelf(config.journal),
+        share=_place(config.share),
     )
+
+
+def _shelf(journal: Table) -> Shelf | None:
+    if "path" not in journal:
+        return None
+    most, keep = int(str(journal["max_bytes"])), int(str(journal["keep"]))
+    return Shelf(Path(str(journal["path"])), most, keep)
+
+
+def _place(share: Table) -> Place | None:
+    if "url" not in share:
+        return None
+    flags = (bool(share["cluster"]), bool(share["limits"]))
+    return Place(str(share["url"]), str(share["name"]), *flags)
 
 
 def house_of_env(env: Mapping[str, str], clock: Clock) -> House | None:

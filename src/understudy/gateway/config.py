@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from understudy.core.errors import UnderstudyError
-from understudy.gateway.keys import GATEWAY, HEALTH, MODEL, POLICY, PROVIDER, Key
+from understudy.gateway.keys import GATEWAY, HEALTH, JOURNAL, MODEL, POLICY, PROVIDER, SHARE, Key
 
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-TOP = ("gateway", "providers", "aliases", "policy", "health")
+TOP = ("gateway", "providers", "aliases", "policy", "health", "journal", "share")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,8 @@ class Config:
     policy: Mapping[str, object]
     policies: Mapping[str, Mapping[str, object]]  # by alias
     health: Mapping[str, object]
+    journal: Mapping[str, object]
+    share: Mapping[str, object] = field(repr=False)
 
 
 def read_config(text: str, env: Mapping[str, str]) -> Config:
@@ -86,7 +88,11 @@ class _Reader:
             policy,
             policies,
             self.section("health", raw.get("health", {}), HEALTH),
+            self.section("journal", raw.get("journal", {}), JOURNAL),
+            self.section("share", raw.get("share", {}), SHARE),
         )
+        if config.share["limits"] and "url" not in config.share:
+            self.wrong("share.limits", "is for hosts that share a server; share.url names it")
         for name in policies:
             if name not in config.aliases:
                 self.wrong(f"policy.{name}", f"no such alias{_near(name, config.aliases)}")

@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from statistics import median
 
 import msgspec
 
-from understudy.core.health import Change
+from understudy.core.health import Change, State
 from understudy.core.target import Attempt
 from understudy.gateway.admin import barred
 from understudy.gateway.app import JSON, Gateway, Route
@@ -30,6 +30,8 @@ from understudy.gateway.http import Reply, Request
 from understudy.gateway.lanes import Lane, Standing, lanes
 from understudy.gateway.record import Opening, Record
 from understudy.gateway.shapes import When, bench_told, entry_told, record_told, state_told
+from understudy.gateway.siblings import Glimpse
+from understudy.gateway.whole import Entry, ended, ledger_of, records_of, same, states_of
 
 TICK = 0.25  # seconds between looks
 BEATS = 4  # ticks between rates
@@ -55,13 +57,16 @@ class Feed:
         self, gateway: Gateway, *, tick: float = TICK, patience: float = PATIENCE
     ) -> None:
         self.gateway = gateway
-        self._tick = tick
+        self.since = gateway.wall()  # before this, nothing can have happened here
+        self.tick = tick
         self._patience = patience
         self.listeners = 0
         self.finished_so_far = 0
         self.changes_so_far = 0
         self._records: deque[Record] = deque(maxlen=PAST)
-        self._ledger: deque[tuple[float, Change]] = deque(maxlen=ENTRIES)
+        self._ledger: deque[Entry] = deque(maxlen=ENTRIES)
+        self.gather: Callable[[], Awaitable[None]] | None = None  # asks our siblings
+        self.others: Sequence[Glimpse] = ()  # what they said last
 
     def attempt(self, opening: Opening, attempt: Attempt, number: int) -> None:
         """Nothing: a record holds its attempts."""
@@ -72,8 +77,28 @@ class Feed:
 
     def change(self, change: Change) -> None:
         """A listener of the health tracker."""
-        self._ledger.append((self.gateway.wall(), change))
+        self._enter((self.gateway.wall(), change))
+
+    def take(self, others: Sequence[Glimpse]) -> None:
+        """What siblings saw since they were last asked is told as if it had been seen here."""
+        self.others = others
+        for record in records_of([other.records for other in others]):
+            self.finished(record)
+        for entry in ledger_of([other.ledger for other in others]):
+            if not any(same(entry, line) for line in self._ledger):
+                self._enter(entry)
+
+    def _enter(self, entry: Entry) -> None:
+        self._ledger.append(entry)
         self.changes_so_far += 1
+
+    @property
+    def in_flight(self) -> int:
+        return self.gateway.in_flight + sum(other.in_flight for other in self.others)
+
+    def states(self) -> dict[str, State]:
+        health = self.gateway.house.registry.health
+        return states_of([health.snapshot(), *(o.states for o in self.others)], health.clock())
 
     def routes(self) -> dict[tuple[str, str], Route]:
         return {("GET", "/understudy/api/events"): self._events}
@@ -84,7 +109,7 @@ class Feed:
         fresh.reverse()
         return fresh
 
-    def ledger(self, since: int = 0) -> list[tuple[float, Change]]:
+    def ledger(self, since: int = 0) -> list[Entry]:
         fresh = list(islice(reversed(self._ledger), self.changes_so_far - since))
         fresh.reverse()
         return fresh
@@ -105,6 +130,7 @@ class Feed:
             self.listeners -= 1
 
     async def _told_to(self, reply: Reply) -> None:
+        await self._look_around()
         view = View(self)
         reply.start(200, HEAD, view.hello())
         for piece in view.past():
@@ -113,11 +139,16 @@ class Feed:
             reply.write(piece)
             await asyncio.sleep(0)  # requests come first
         while not self.gateway.draining:
-            await asyncio.sleep(self._tick)
+            await asyncio.sleep(self.tick)
+            await self._look_around()
             async with asyncio.timeout(self._patience):
                 await reply.flowing()
             reply.write(view.news())
         reply.finish()
+
+    async def _look_around(self) -> None:
+        if self.gather is not None:
+            await self.gather()
 
 
 @dataclass(slots=True)
@@ -148,6 +179,8 @@ class View:
         self._feed = feed
         self._gateway = feed.gateway
         self._remembered = feed.records()
+        if feed.others:  # theirs came in after ours
+            self._remembered.sort(key=ended)
         self._finished = feed.finished_so_far
         self._changes = 0
         self._named: dict[str, None] = {}  # specs clients used, the latest last
@@ -169,6 +202,7 @@ class View:
                 "timeout": house.rules.timeout,
                 "policy": house.registry.policy.name,
                 "remembered": len(self._remembered),
+                "since": round(self._feed.since, 3),
             },
         )
 
@@ -199,7 +233,7 @@ class View:
     def _look(self) -> bool:
         """Is the health another than was told last?"""
         house = self._gateway.house
-        states = house.registry.health.snapshot()
+        states = self._feed.states()
         seen = lanes(house, self._named, states)
         # Sentences count the seconds, so what is compared is what they are made of.
         marks: dict[str, object] = {
@@ -217,7 +251,7 @@ class View:
         return {
             **self._now(),
             "lanes": [_lane(lane, when) for lane in self._lanes],
-            "keys": {key: state_told(state, when) for key, state in health.snapshot().items()},
+            "keys": {key: state_told(state, when) for key, state in self._feed.states().items()},
             "ledger": [entry_told(at, change, when) for at, change in fresh],
         }
 
@@ -225,7 +259,7 @@ class View:
         return {
             "at": round(self._gateway.wall(), 3),
             "status": "draining" if self._gateway.draining else "ready",
-            "in_flight": self._gateway.in_flight,
+            "in_flight": self._feed.in_flight,
         }
 
     def _rates(self) -> bytes:

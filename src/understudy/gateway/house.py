@@ -11,8 +11,10 @@ from understudy.core.policy import POLICIES, Policy
 from understudy.driver import Cast
 from understudy.gateway.http import ServerLimits
 from understudy.gateway.limits import UNLIMITED, Allowance, Gate
+from understudy.observe.journal_file import Shelf
 from understudy.providers.http import HttpProvider, Settings, transport_to
 from understudy.registry import Registry
+from understudy.share.redis import Place
 
 BENT_MOST = 1024  # chains under another policy that are kept; clients may name them without end
 
@@ -35,6 +37,10 @@ class Rules:
     allowance: Allowance = UNLIMITED  # of each client key
     access_log: bool = True
     tracing: bool = False
+    keepalive: float = 0.0  # seconds between comments to a client that waits for a stream
+    drain_delay: float = 0.0  # seconds of service after the signal to stop
+    journal: Shelf | None = None
+    share: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)

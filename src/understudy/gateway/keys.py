@@ -4,11 +4,13 @@ from this table, and so are the errors."""
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from understudy.core.policy import POLICIES
 from understudy.dialects.table import DIALECTS
+from understudy.observe.journal_file import LEAST
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,14 @@ URL = Kind(
     "a URL starting with http:// or https://",
     lambda v: isinstance(v, str) and v.startswith(("http://", "https://")),
 )
+SERVER = Kind(
+    "a URL starting with redis://, rediss:// or unix://",
+    lambda v: isinstance(v, str) and v.startswith(("redis://", "rediss://", "unix://")),
+)
+NAME = Kind(
+    "letters, digits, dots, dashes and underscores",
+    lambda v: isinstance(v, str) and re.fullmatch(r"[\w.-]+", v, re.ASCII) is not None,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +111,12 @@ GATEWAY = (
     Key("read_timeout", SECONDS, "a request must have arrived by then", 30),
     Key("drain_timeout", WAIT, "what running requests get when the gateway stops", 30),
     Key("access_log", FLAG, "one line for every request, not only for failovers", True),
+    Key("keepalive", WAIT, "streams: a comment to a client that waits so long for first content; from then on the status is 200; 0 sends none", 0),
+    Key("drain_delay", WAIT, "go on serving for so long after the signal to stop, while /readyz says 503", 0),
     Key("max_concurrent", COUNT, "requests at once for one client key"),
     Key("rate", _number(0.001, "requests a second, above 0"), "requests a second for one client key"),
+    Key("token_rate", _number(0.001, "tokens a second, above 0"), "tokens a second for one client key, in and out, as answers tell them"),
+    Key("workers", COUNT, "processes that serve this address; above 1 with a supervisor over them", 1),
     Key("tracing", FLAG, "OpenTelemetry spans; needs its SDK and an exporter, set by OTEL_* variables", False),
 )
 PROVIDER = (
@@ -137,6 +151,17 @@ HEALTH = (
     Key("cap", SECONDS, "seconds of the longest bench", 300),
     Key("probe", FLAG, "after a bench admit one attempt at a time", True),
 )
+JOURNAL = (
+    Key("path", TEXT, "the file it is written to; without one there is none"),
+    Key("max_bytes", _whole(LEAST, f"bytes, {LEAST} or more"), "a file of this size is put aside", 32 * 1024 * 1024),
+    Key("keep", RETRIES, "files put aside that are kept; the oldest goes first", 7),
+)
+SHARE = (
+    Key("url", SERVER, "Redis or Valkey through which hosts share health; without one they do not"),
+    Key("name", NAME, "of this deployment; others on the same server are not heard", "default"),
+    Key("cluster", FLAG, "the server is a cluster", False),
+    Key("limits", FLAG, "rate and token_rate hold for all hosts together, not for each process", False),
+)
 MODEL = (
     Key("context_window", COUNT, "tokens"),
     Key("max_output", COUNT, "tokens"),
@@ -156,5 +181,7 @@ SECTIONS = {
     "policy": POLICY,
     "policy.ALIAS": POLICY,
     "health": HEALTH,
+    "journal": JOURNAL,
+    "share": SHARE,
 }
 assert set(POLICIES) >= {"availability", "fail_fast"}

@@ -13,10 +13,12 @@ from understudy.gateway.http import Reply, Request
 
 BASE = "/understudy/"
 INDEX = "index.html"
+DOCUMENT = "openapi.json"
 KINDS = {
     "css": "text/css; charset=utf-8",
     "html": "text/html; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
+    "json": "application/json",
     "svg": "image/svg+xml",
 }
 # Nothing from elsewhere, nothing inline, no text that turns into markup, no frame around it.
@@ -30,6 +32,8 @@ SAFE = (
     "referrer-policy: no-referrer\r\ncross-origin-opener-policy: same-origin\r\n"
     "cross-origin-resource-policy: same-origin\r\n"
 )
+KEPT = "public, max-age=31536000, immutable"
+FRESH = "no-cache"  # its address stays while versions come and go
 WHY_BARRED = b"{{barred}}"  # where the page is told whether it must ask for the key
 VERSION = b"{{version}}"  # the folder of this very version of the files
 
@@ -45,14 +49,16 @@ def packaged() -> Mapping[str, bytes]:
 
 
 def pages(gateway: Gateway, found: Mapping[str, bytes]) -> dict[tuple[str, str], Route]:
-    """A route for the page, and for every file beside it.
+    """A route for the page, for the interface's document, and for every file beside them.
 
     Files lie in a folder named after their content: they are kept for ever and never mixed.
     """
-    rest = {name: body for name, body in sorted(found.items()) if name != INDEX}
+    named = (INDEX, DOCUMENT)
+    rest = {name: body for name, body in sorted(found.items()) if name not in named}
     version = sha256(b"".join(rest.values())).hexdigest()[:12]
     index = found[INDEX].replace(VERSION, version.encode())
     routes = {f"{BASE}{version}/{name}": _sent(name, body) for name, body in rest.items()}
+    routes[BASE + DOCUMENT] = _sent(DOCUMENT, found[DOCUMENT], FRESH)
     page = _page(gateway, index)
     return {
         ("GET", path): route for path, route in {BASE[:-1]: page, BASE: page, **routes}.items()
@@ -72,10 +78,9 @@ def _page(gateway: Gateway, index: bytes) -> Route:
     return route
 
 
-def _sent(name: str, body: bytes) -> Route:
+def _sent(name: str, body: bytes, keep: str = KEPT) -> Route:
     kind = KINDS[name.rpartition(".")[2]]
-    keep = "cache-control: public, max-age=31536000, immutable"
-    head = f"content-type: {kind}\r\n{keep}\r\n{SAFE}".encode()
+    head = f"content-type: {kind}\r\ncache-control: {keep}\r\n{SAFE}".encode()
 
     async def route(request: Request, reply: Reply) -> None:
         reply.send(200, head, body)

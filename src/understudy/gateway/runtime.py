@@ -18,11 +18,18 @@ from understudy.gateway.app import Gateway, Route
 from understudy.gateway.build import demo_house, exposed, house_of, house_of_env
 from understudy.gateway.carry import carry_over
 from understudy.gateway.config import InvalidConfig, Problem, read_config
+from understudy.gateway.crew import Crew
 from understudy.gateway.feed import Feed
 from understudy.gateway.house import House
 from understudy.gateway.http import Reply, Request
 from understudy.gateway.pages import packaged, pages
+from understudy.gateway.portion import portion
 from understudy.gateway.server import Server
+from understudy.gateway.station import Station
+from understudy.gateway.ties import Ties
+from understudy.gateway.watch import Watched
+from understudy.observe.journal import Journal
+from understudy.observe.journal_thread import Scribe
 from understudy.observe.lines import Gathered, LogLines
 from understudy.observe.metrics import TEXT, Metrics
 from understudy.observe.tracing import NoTracing, Tracing, tracer_provider
@@ -30,8 +37,6 @@ from understudy.providers.http import HttpProvider
 
 FLUSH = 0.1  # seconds log lines may wait to be written together
 LAST_WORDS = 1.0  # seconds that requests cut off at the end get to be told of
-
-Stamp = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,13 @@ class Setup:
     port: int | None = None
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     look: float = 1.0  # seconds between looks at the configuration file
+    workers: int | None = None  # asked for; else what the file says
+    station: Station | None = None  # of a worker; None for a gateway that is one process
+
+    @property
+    def worker(self) -> int | None:
+        """A worker's number, from 1: for names of files that only one may write."""
+        return None if self.station is None else self.station.number
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +65,50 @@ class Opened:
     host: str
     port: int
     kind: str  # "file", "environment" or "demo"
+    workers: int = 1
+
+    @property
+    def fixed(self) -> dict[str, object]:
+        """Settings that have no effect until the process is started anew."""
+        rules = self.house.rules
+        return {
+            "gateway.host": self.host,
+            "gateway.port": self.port,
+            "gateway.workers": self.workers,
+            "gateway.tracing": rules.tracing,
+            "journal": rules.journal,
+            "share": rules.share,
+        }
 
 
-def open_house(setup: Setup, old: House | None = None) -> Opened:
+def open_house(setup: Setup, old: House | None = None, text: str = "") -> Opened:
     """The house of the file, else of the environment, else the demo."""
     clock = time.monotonic
     if setup.path is not None:
-        config = read_config(setup.path.read_text(encoding="utf-8"), setup.env)
+        config = read_config(text or setup.path.read_text(encoding="utf-8"), setup.env)
         host = setup.host or str(config.gateway["host"])
         port = int(str(config.gateway["port"])) if setup.port is None else setup.port
-        return _kept_in(Opened(house_of(config, setup.env, clock, old), host, port, "file"))
-    house = house_of_env(setup.env, clock)
-    kind = "demo" if house is None else "environment"
+        workers = setup.workers or int(str(config.gateway["workers"]))
+        if setup.station is not None:
+            config = portion(config, setup.station.of)
+        house = house_of(config, setup.env, clock, old)
+        return _kept_in(Opened(house, host, port, "file", workers))
+    found = house_of_env(setup.env, clock)
+    kind = "demo" if found is None else "environment"
     port = 8080 if setup.port is None else setup.port
-    return _kept_in(Opened(house or demo_house(clock), setup.host or "127.0.0.1", port, kind))
+    where = (setup.host or "127.0.0.1", port, kind, setup.workers or 1)
+    return _kept_in(Opened(found or demo_house(clock), *where))
+
+
+def open_anyhow(setup: Setup) -> tuple[Opened, str]:
+    """A worker that starts while the file is bad serves the last good one; and why it does."""
+    try:
+        return open_house(setup), ""
+    except (UnderstudyError, OSError, UnicodeDecodeError) as error:
+        text = "" if setup.station is None else setup.station.last_good()
+        if not text:
+            raise
+        return open_house(setup, text=text), str(error)
 
 
 def _kept_in(opened: Opened) -> Opened:
@@ -80,12 +122,13 @@ class Runtime:
 
     def __init__(self, setup: Setup, write: Callable[[bytes], None]) -> None:
         self.setup = setup
-        self.opened = open_house(setup)
+        self.opened, refused = open_anyhow(setup)
         self.gateway = gateway = Gateway(self.opened.house, mishap=self._mishap)
         self.metrics = Metrics(
             lambda: gateway.in_flight,
             lambda: gateway.house.registry.health,
             lambda provider: gateway.house.vendor(provider),
+            lambda: self.ties.told(),
         )
         self.board = Board(gateway)
         self.feed = Feed(gateway)
@@ -96,21 +139,33 @@ class Runtime:
         self.gathered = Gathered(write, _later)
         access = self.opened.house.rules.access_log
         self.lines = LogLines(self.gathered, gateway.wall, access=access)
-        gateway.readers = (self.lines, self.metrics, self.board, self.feed, *self._tracing())
-        gateway.routes |= {("GET", "/metrics"): _told(self.metrics), **self.board.routes()}
+        self._scribe = self._begin_journal()
+        readers = (self.lines, self.metrics, self.board, self.feed)
+        gateway.readers = (*readers, *self._journal(), *self._tracing())
+        ties = (gateway, self.board, self.feed, self.metrics)
+        self.crew = None if setup.station is None else Crew(setup.station, *ties)
+        gateway.routes |= {("GET", "/metrics"): _told(self.metrics, self.crew)}
+        gateway.routes |= self.board.routes()
         gateway.routes |= {**self.feed.routes(), **pages(gateway, packaged())}
         self._listen(self.opened.house.registry.health)
-        self._seen = self._taken = self._stamp()
+        self.ties = Ties(self.opened.house, setup.station, self.lines.note)
+        self._file = Watched(setup.path)
         self._closing: set[asyncio.Task[None]] = set()
+        if refused:
+            self.lines.note("reload_refused", "error", reason=refused)
 
     async def run(self, ready: Callable[[str, Opened], None]) -> None:
         """Serve until told to stop, then drain. `ready` is told the address."""
         loop = asyncio.get_running_loop()
-        port = await self.server.listen(self.opened.host, self.opened.port)
+        await self.ties.start()
+        if self.crew is None:
+            port = await self.server.listen(self.opened.host, self.opened.port)
+        else:
+            port = await self.crew.open(self.server, self.stopping.set)
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stopping.set)
         loop.add_signal_handler(signal.SIGHUP, self.reload)
-        ready(f"http://{_shown(self.opened.host)}:{port}", self.opened)
+        ready(address_of(self.opened.host, port), self.opened)
         await self._until_stopped()
         await self._drain(loop)
 
@@ -121,10 +176,10 @@ class Runtime:
             self._look()
 
     async def _drain(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Not ready, and deaf to newcomers; who is inside may end. A second signal ends it."""
+        """Not ready, then deaf to newcomers; who is inside may end. A second signal ends it."""
         self.gateway.draining = True
         self.lines.note("draining", in_flight=self.gateway.in_flight)
-        closing = loop.create_task(self.server.close())
+        closing = loop.create_task(self._close())
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, closing.cancel)
         with suppress(asyncio.CancelledError):
@@ -137,17 +192,28 @@ class Runtime:
             await asyncio.sleep(0.001)
         for provider in self.gateway.house.registry.providers.values():
             await _closed(provider)
+        if self._scribe is not None:
+            self._scribe.close()
+        await self.ties.close()
+        if self.crew is not None:
+            await self.crew.close()
         self.lines.note("stopped")
         self.gathered.flush()
+
+    async def _close(self) -> None:
+        """Whoever balances load gets time to see that we are not ready; all is still served."""
+        self.server.last_visits = True
+        await asyncio.sleep(self.gateway.house.rules.drain_delay)
+        if self.crew is not None:
+            self.crew.deafen()
+        await self.server.close()
 
     # -- reloading ----------------------------------------------------------------------------
 
     def _look(self) -> None:
         """Reload a changed file, once it has stayed as it is from one look to the next."""
-        stamp = self._stamp()
-        if stamp not in (self._taken, None) and stamp == self._seen:
+        if self._file.changed():
             self.reload()
-        self._seen = stamp
 
     def reload(self) -> None:
         """Take the file as it is now; a bad one leaves the old house in force."""
@@ -155,7 +221,7 @@ class Runtime:
             return self.lines.note(
                 "reload_refused", "warning", reason="there is no file to reload"
             )
-        self._taken = self._stamp()
+        self._file.take()
         old = self.gateway.house
         try:
             opened = open_house(self.setup, old)
@@ -167,25 +233,19 @@ class Runtime:
         carry_over(old.registry.health, opened.house.registry.health)
         self._listen(opened.house.registry.health)
         self.gateway.house = opened.house
+        self.ties.move(opened.house)
+        for journal in self._journal():
+            journal.reloaded(opened.house)
         self.server.limits = opened.house.limits
         self.lines.access = opened.house.rules.access_log
         self._retire(old)
         self.metrics.reloads["taken"] += 1
-        changed = self._left_for_restart(opened)
-        if changed:
+        ours = self.opened.fixed
+        changed = [name for name, value in opened.fixed.items() if value != ours[name]]
+        if changed and self.crew is None:  # workers have somebody who starts them anew
             self.lines.note("reloaded", "warning", needs_restart=changed)
         else:
             self.lines.note("reloaded")
-
-    def _left_for_restart(self, opened: Opened) -> list[str]:
-        """Settings that changed and have no effect until the process is started anew."""
-        ours, now = self.opened, opened
-        pairs = {
-            "gateway.host": (ours.host, now.host),
-            "gateway.port": (ours.port, now.port),
-            "gateway.tracing": (ours.house.rules.tracing, now.house.rules.tracing),
-        }
-        return [name for name, (one, other) in pairs.items() if one != other]
 
     def _retire(self, old: House) -> None:
         """Close the connections nobody will use again, once the last request of `old` is out."""
@@ -206,23 +266,20 @@ class Runtime:
     def _listen(self, health: HealthTracker) -> None:
         def told(change: Change) -> None:
             current = self.gateway.house.registry.health
+            if change.kind == "order":
+                return  # nothing was held here
             if current is health:
-                self.metrics.change(change)
+                if change.source != "remote":  # it is counted where it was learned
+                    self.metrics.change(change)
+                self.lines.change(change, health.clock())
                 self.board.change(change)
                 self.feed.change(change)
+                for journal in self._journal():
+                    journal.change(change)
             elif change.bench is not None:  # learned by a request that began before a reload
                 current.hold(change.bench)
 
         health.listen(told)
-
-    def _stamp(self) -> Stamp | None:
-        if self.setup.path is None:
-            return None
-        try:
-            stat = self.setup.path.stat()
-        except OSError:
-            return None
-        return stat.st_mtime_ns, stat.st_size, stat.st_ino
 
     # -- the rest -----------------------------------------------------------------------------
 
@@ -236,6 +293,22 @@ class Runtime:
         self.gateway.traced = True
         return (Tracing(tracer, lambda: self.gateway.house, self.gateway.wall),)
 
+    def _begin_journal(self) -> Scribe | None:
+        shelf = self.opened.house.rules.journal
+        if shelf is None:
+            return None
+        try:
+            return Scribe(shelf.sheet(self.setup.worker), self.gateway, self._no_journal)
+        except OSError as error:
+            why = f"cannot be written: {error.strerror or error}"
+            raise InvalidConfig([Problem("journal.path", why)]) from None
+
+    def _journal(self) -> tuple[Journal, ...]:
+        return () if self._scribe is None else (self._scribe.journal,)
+
+    def _no_journal(self, why: str) -> None:
+        self.lines.note("journal_lost", "error", reason=why)
+
     def _mishap(self, error: Exception) -> None:
         """Where it happened and what kind it is; its words may quote a request, so they stay."""
         frames = traceback.extract_tb(error.__traceback__)[-3:]
@@ -248,18 +321,26 @@ async def _closed(provider: object) -> None:
         await provider.aclose()
 
 
-def _told(metrics: Metrics) -> Route:
-    async def route(request: Request, reply: Reply) -> None:
+def _told(metrics: Metrics, crew: Crew | None) -> Route:
+    async def counts() -> bytes:
+        if crew is not None:
+            return await crew.counts()
         if metrics.unpriced:  # loading prices takes a while, and streams are running
             await asyncio.to_thread(metrics.look_up)
-        reply.send(200, f"content-type: {TEXT}\r\n".encode(), metrics.text())
+        return metrics.text()
+
+    async def route(request: Request, reply: Reply) -> None:
+        reply.send(200, f"content-type: {TEXT}\r\n".encode(), await counts())
 
     return route
 
 
 def _later(flush: Callable[[], None]) -> None:
-    asyncio.get_running_loop().call_later(FLUSH, flush)
+    try:
+        asyncio.get_running_loop().call_later(FLUSH, flush)
+    except RuntimeError:  # from a thread, or before the loop runs
+        flush()
 
 
-def _shown(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
+def address_of(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

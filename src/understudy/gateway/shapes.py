@@ -51,7 +51,9 @@ def bench_told(bench: Bench, when: When) -> Told:
 
 
 def entry_told(at: float, change: Change, when: When) -> Told:
-    line = {"key": change.key} if change.bench is None else bench_told(change.bench, when)
+    line: Told = {"key": change.key, "source": change.source}
+    if change.bench is not None:
+        line = bench_told(change.bench, when)
     return {"at": round(at, 3), "kind": change.kind, **line}
 
 

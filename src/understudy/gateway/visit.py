@@ -214,13 +214,14 @@ class Visit:
         self._over = True
         exchange, reply, house = self._exchange, self.reply, self._house
         story = () if exchange is None else tuple(exchange.story)
+        usage = None if exchange is None else exchange.usage
         self._desk.finished(Record(
             self._opening or self._opened(),
             LEFT if outcome == "left" else reply.status,
             outcome,
             house.registry.health.clock() - self._began,
             story,
-            None if exchange is None else exchange.usage,
+            usage,
             story[-1].target if outcome in ("ok", "broken") else "",
             reply.written,
             reason,
@@ -229,7 +230,7 @@ class Visit:
             self._desk.in_flight -= 1
             house.leave()
             if self._gate is not None:
-                self._gate.leave()
+                self._gate.leave(usage)
         if exchange is not None:
             self._exchange = None
             exchange.close()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 from understudy.core.health import Change, HealthTracker
@@ -82,6 +83,16 @@ class Names:
         return known
 
 
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What a process counted of its ties to others; None where it has no such tie."""
+
+    messages: Mapping[str, int] = field(default_factory=dict)  # sent, taken, ignored
+    connected: bool | None = None  # to the server between hosts
+    alone: Mapping[str, int] = field(default_factory=dict)  # by kind of limit
+    limits: bool | None = None  # are they those of all hosts now
+
+
 class Metrics:
     """One process's counts."""
 
@@ -90,10 +101,12 @@ class Metrics:
         in_flight: Callable[[], int],
         health: Callable[[], HealthTracker],
         vendor: Callable[[str], str] = str,  # of a provider
+        shared: Callable[[], Shared] = Shared,
     ) -> None:
         self._in_flight = in_flight
         self._health = health
         self._vendor = vendor
+        self._shared = shared
         self._target = Names()
         self._key = Names()
         self._prices: dict[str, Facts] = {}
@@ -155,6 +168,7 @@ class Metrics:
         return "".join(f"{line}\n" for line in self._lines()).encode()
 
     def _lines(self) -> Iterator[str]:
+        shared = self._shared()
         for name, means, labels, counts in (
             ("attempts", "Attempts by target and result", ("target", "fault"), self.attempts),
             ("requests", "Client requests", ("surface", "status", "outcome"), self.requests),
@@ -164,6 +178,8 @@ class Metrics:
             ("reloads", "Configurations taken or refused", ("result",), self.reloads),
             ("tokens", "Tokens as told", ("target", "kind"), self._token_counts()),
             ("cost_usd", "US dollars at list prices, lowest tier", ("target",), self._costs()),
+            ("share_messages", "Health messages", ("direction",), shared.messages),
+            ("limits_open", "Requests held to one process's own limit", ("limit",), shared.alone),
         ):
             yield from _counter(name, means, labels, counts)
         for name, means, label, histograms in (
@@ -175,6 +191,8 @@ class Metrics:
         yield from _gauge("in_flight", "Requests being answered", self._in_flight())
         benched = sum(s.bench is not None for s in self._health().snapshot().values())
         yield from _gauge("benched", "Keys with a bench, running or not yet disproven", benched)
+        yield from _gauge("share_connected", "Health is shared between hosts", shared.connected)
+        yield from _gauge("limits_shared", "Limits are those of all hosts", shared.limits)
 
     def _token_counts(self) -> dict[tuple[str, str], int]:
         return {
@@ -226,10 +244,12 @@ def _histogram(
         yield f"{full}_count{_labels((label,), (key,))} {running}"
 
 
-def _gauge(name: str, means: str, value: float) -> Iterator[str]:
+def _gauge(name: str, means: str, value: int | None) -> Iterator[str]:
+    """Without a sample where there is nothing to measure: nobody is alarmed by a zero."""
     yield f"# HELP understudy_{name} {means}."
     yield f"# TYPE understudy_{name} gauge"
-    yield f"understudy_{name} {value}"
+    if value is not None:
+        yield f"understudy_{name} {int(value)}"
 
 
 def _labels(names: tuple[str, ...], values: tuple[str, ...]) -> str:
