@@ -30,6 +30,7 @@ ADMIN = {"authorization": "Bearer sk-admin"}
 API = [
     ("GET", "/understudy/api/health"),
     ("GET", "/understudy/api/plan?model=chat"),
+    ("POST", "/understudy/api/plan"),
     ("GET", "/understudy/api/attempts"),
     ("POST", "/understudy/api/bench"),
     ("POST", "/understudy/api/unbench"),
@@ -85,7 +86,7 @@ def test_without_the_admin_key_nothing_is_shown_or_done(
 
 
 def asked(headers: dict[str, str], peer: str = "127.0.0.1") -> Request:
-    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+    raw = {name.encode(): value.encode() for name, value in headers.items()}
     request = Request("GET", b"/understudy/api/health", raw)
     request.peer = peer
     return request
@@ -182,6 +183,48 @@ def test_an_operator_benches_and_clears() -> None:
     run(work())
 
 
+PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"messages": [{"role": "user", "content": [PICTURE]}]},
+        {"input": [{"role": "user", "content": [
+            {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgo="}]}]},
+        {"contents": [{"role": "user", "parts": [
+            {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}]}]},
+        {"max_tokens": 5, "messages": [{"role": "user", "content": [
+            {"type": "image", "source": {
+                "type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}]}]},
+        {"messages": [{"role": "user", "content": "see", "images": ["iVBORw0KGgo="]}]},
+    ],
+    ids=["chat", "responses", "gemini", "messages", "ollama"],
+)  # fmt: skip
+def test_a_plan_of_a_request_tells_who_cannot_take_it_and_shares_its_time(body: Told) -> None:
+    async def work() -> None:
+        async with Upstream(always()) as up:
+            text = provider("p", up.url) + provider("q", up.url) + provider("r", up.url)
+            text += '[providers.p.models."blind"]\nmax_images = 0\n'
+            text += aliases(chat="p/blind, q/b, r/c")
+            async with serving(text) as served:
+                question = {"model": "chat", "request": {"model": "x", **body}, "timeout": 30}
+                plan = (await two_targets(served, "POST", "plan", question)).json
+                longer = {"model": "chat", "timeout": 1e300}
+                capped = (await two_targets(served, "POST", "plan", longer)).json
+                plain = (await two_targets(served, "GET", "plan?model=chat")).json
+        told = [(row["verdict"], row["reason"], row["seconds"]) for row in rows(plan, "targets")]
+        assert told == [
+            ("skip", "takes no images", None),
+            ("try", "healthy, up to 2 attempts", 15),
+            ("try", "healthy, up to 2 attempts", 15),
+        ]
+        assert (plan["head"], plan["worst_attempts"]) == ("q/b", 4)
+        assert capped == plain  # the gateway's own timeout holds for everybody
+
+    run(work())
+
+
 def test_a_credential_can_be_benched_by_its_label() -> None:
     async def work() -> None:
         async with Upstream(always()) as up:
@@ -236,6 +279,14 @@ def test_the_last_requests_are_told_newest_first_with_their_stories() -> None:
         ("GET", "plan", None, "model"),
         ("GET", "plan?model=nobody", None, "model"),
         ("GET", "plan?model=p/", None, "model"),
+        ("POST", "plan", {}, "model"),
+        ("POST", "plan", {"model": 5}, "model"),
+        ("POST", "plan", {"model": "nobody"}, "model"),
+        ("POST", "plan", {"model": "p/a", "timeout": 0}, "timeout"),
+        ("POST", "plan", {"model": "p/a", "timeout": "5"}, "timeout"),
+        ("POST", "plan", {"model": "p/a", "request": {}}, "request"),
+        ("POST", "plan", {"model": "p/a", "request": {"messages": 5}}, "request"),
+        ("POST", "plan", {"model": "p/a", "requests": {}}, "requests"),
         ("POST", "bench", b"{", "$"),
         ("POST", "bench", [], "$"),
         ("POST", "bench", {"seconds": 5}, "key"),
@@ -287,7 +338,7 @@ def test_a_bench_without_end_has_no_end_in_json() -> None:
     health = gateway.house.registry.health
     health.listen(board.change)
     health.bench("lead/opera", float("inf"))
-    told = board._health(asked({}))
+    told = run(board._health(asked({})))
     state = table(table(told, "keys"), "lead/opera")
     assert (state["seconds_left"], table(state, "bench")["until"]) == (None, None)
     assert "until cleared" in str(state["reason"])
@@ -298,10 +349,11 @@ def test_what_is_remembered_is_bounded() -> None:
     for n in range(RECORDS + 50):
         board.finished(Record(Opening(str(n), "openai", "m", False, "", 0.0), 200, "ok", 0.1))
         board.change(Change("clear", f"p/{n}"))
-    told = board._attempts(Request("GET", b"/x?limit=10000", []))
+    told = run(board._attempts(Request("GET", b"/x?limit=10000")))
     assert (told["remembered"], len(rows(told, "requests"))) == (RECORDS, RECORDS)
     assert rows(told, "requests")[0]["request_id"] == str(RECORDS + 49)
-    assert len(rows(board._health(Request("GET", b"/x?limit=1000", [])), "ledger")) == ENTRIES
+    health = run(board._health(Request("GET", b"/x?limit=1000")))
+    assert len(rows(health, "ledger")) == ENTRIES
 
 
 def test_the_wrong_method_is_told_the_right_one() -> None:

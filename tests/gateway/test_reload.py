@@ -355,9 +355,9 @@ def test_a_link_turned_to_another_file_is_a_change_also_of_the_same_size_and_age
             served.path.unlink()
             served.path.symlink_to(one)
             served.runtime.reload()
-            before = served.runtime._stamp()
+            before = served.runtime._file.stamp()
             served.path.unlink()
             served.path.symlink_to(two)
-            assert served.runtime._stamp() != before
+            assert served.runtime._file.stamp() != before
 
     run(work())

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from understudy.providers.fake import HANG, Chunks, Http, Pause
@@ -75,6 +75,7 @@ def test_a_script_that_cannot_be_read_is_told_where_and_why(script: str, complai
 
 
 @given(st.text(max_size=60))
+@example("0:\r")
 def test_any_text_is_read_or_refused_and_nothing_else(script: str) -> None:
     try:
         clauses = parse(script)

@@ -19,13 +19,18 @@ if TYPE_CHECKING:
 SLOTS = 120  # columns of a timeline
 
 
-class Flight:
-    """A request under way. Made a hundred thousand times a second: defaults cost nothing."""
+class Flying:
+    """What the loop knows of a request under way. Made very often: defaults cost nothing."""
 
     steps: Steps | None = None  # None until it begins
     over = False
-    bad = False  # no target will accept it
     committed = -1.0  # clock seconds of the first content; below 0: it has not come
+
+
+class Flight(Flying):
+    """A simulated request."""
+
+    bad = False  # no target will accept it
     started = 0.0  # clock seconds of the attempt under way
     actor: Actor  # who is being asked
 

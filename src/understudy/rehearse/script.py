@@ -131,7 +131,8 @@ class _Reader:
         while place < len(self.text):
             token = TOKEN.match(self.text, place)
             if token is None:
-                raise self.wrong(place, f"cannot read {self.text[place:].split()[0]!r}")
+                word = (self.text[place:].split() or [self.text[place:]])[0]
+                raise self.wrong(place, f"cannot read {word!r}")
             if repeats and token["blank"] is None:
                 raise self.wrong(place, "'...' stands at the end of a clause")
             repeats = repeats or token["more"] is not None

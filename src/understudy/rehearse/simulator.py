@@ -1,36 +1,33 @@
 """The real walk, tracker, budget and policies on a clock that jumps from event to event.
 
-Only the targets are made up. Every request is a walk that waits, suspended, in a heap of what
-will be told to it next. One seed gives one history, to the last digit: arrivals and each target
-draw from generators of their own, so another policy meets the same callers.
+Only the targets are made up. One seed gives one history, to the last digit: arrivals and each
+target draw from generators of their own, so another policy meets the same callers.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from heapq import heappop, heappush
+from heapq import heappush
 from random import Random
 from typing import Protocol
 
 from understudy.core.budget import RetryBudget
 from understudy.core.classify import classify
-from understudy.core.errors import ChainExhausted, ProviderError
 from understudy.core.health import HealthTracker
 from understudy.core.stage import Stage
 from understudy.core.target import Attempt
-from understudy.core.walk import COMMITTED, Step, Try, Wait, walk
+from understudy.core.walk import COMMITTED, Step, Steps, Try, walk
 from understudy.rehearse.chance import BITS
 from understudy.rehearse.fate import ANSWER, Beat, fate
 from understudy.rehearse.flight import Actor, Flight
+from understudy.rehearse.loop import LEAVE, Loop
 from understudy.rehearse.scenario import Scenario
 from understudy.rehearse.tally import Fastest, Tally
 
-LEAVE = object()  # the caller has had enough
-GO_ON = object()  # it has waited long enough
-Event = tuple[float, int, Flight, object]  # when, in which order, whose, what is told
+__all__ = ["LEAVE", "Simulator", "Watch", "arrivals"]
 
 
 class Watch(Protocol):
@@ -42,18 +39,17 @@ class Watch(Protocol):
     def ended(self, flight: Flight, outcome: str, error: Exception | None) -> None: ...
 
 
-class Simulator:
+class Simulator(Loop[Flight]):
     """One run of one scenario."""
 
     def __init__(
         self, scenario: Scenario, *, seed: int | None = None, watch: Watch | None = None
     ) -> None:
+        super().__init__()
         self.scenario = scenario
         self.seed = scenario.seed if seed is None else seed
         self.watch = watch
-        self._now = [0.0]
-        # A C function: the walk asks for the time several times a request.
-        self.clock: Callable[[], float] = partial(self._now.__getitem__, 0)
+        self.watched = watch is not None
         self.health = HealthTracker(scenario.cooldown, clock=self.clock)
         policy = scenario.policy
         self.budget = None
@@ -67,8 +63,6 @@ class Simulator:
         self._fastest = Fastest(scenario, self.actors)
         self._by_key = {actor.role.key: actor for actor in self.actors}
         self._chain = tuple(actor.candidate for actor in self.actors)
-        self._heap: list[Event] = []
-        self._count = 0  # orders events of the same moment
         self._flying = 0
         self._queue: deque[Flight] = deque()
         traffic = scenario.traffic
@@ -80,13 +74,7 @@ class Simulator:
 
     def run(self) -> Tally:
         """To the end of the last request."""
-        heap, settle, arrive = self._heap, self._settle, self._arrive
-        for arrival in arrivals(self.scenario, Random(f"{self.seed}/arrivals")):
-            while heap and heap[0][0] <= arrival:
-                settle(heappop(heap))
-            arrive(arrival)
-        while heap:
-            settle(heappop(heap))
+        self.play(arrivals(self.scenario, Random(f"{self.seed}/arrivals")), self._arrive)
         self.tally.end = self._now[0]
         return self.tally
 
@@ -119,23 +107,9 @@ class Simulator:
         self._flying += 1
         observe = None if self.watch is None else partial(self.watch.attempt, flight)
         deadline = flight.arrived + self.scenario.timeout
-        steps = flight.steps = walk(self._chain, self.stage, deadline=deadline, observe=observe)
-        try:
-            step = next(steps)
-        except (ProviderError, ChainExhausted) as error:
-            self._end(flight, "failed", error)
-        else:
-            self._act(flight, step)
+        self._launch(flight, walk(self._chain, self.stage, deadline=deadline, observe=observe))
 
     # -- from event to event ------------------------------------------------------------------
-
-    def _act(self, flight: Flight, step: Step) -> None:
-        """What the walk wants done, put on the heap as what will come of it."""
-        if isinstance(step, Try):
-            self._try(flight, step, self._now[0])
-        elif isinstance(step, Wait):
-            self._push(self._now[0] + step.seconds, flight, GO_ON)
-        # else RELAY: the end of the stream is on its way already
 
     def _try(self, flight: Flight, step: Try, now: float) -> None:
         actor = flight.actor = self._by_key[step.target.key]
@@ -170,44 +144,16 @@ class Simulator:
         heappush(self._heap, (end, count, flight, ANSWER))
         return True
 
-    def _push(self, at: float, flight: Flight, told: object) -> None:
-        self._count += 1
-        heappush(self._heap, (at, self._count, flight, told))
-
-    def _settle(self, event: Event) -> None:
-        """Tell a walk what came of its last step."""
-        at, _, flight, told = event
-        if flight.over:
-            return  # its caller has left
-        self._now[0] = at
-        if self.watch is not None:
-            self.watch.told(flight, told, at)
-        steps = flight.steps
-        if told is LEAVE:
-            return self._left(flight)
-        assert steps is not None
-        try:
-            step = steps.send(told) if told is ANSWER else self._tell(flight, told)
-        except StopIteration:
-            self._answered(flight, at)
-        except (ProviderError, ChainExhausted) as error:
-            self._end(flight, "failed" if flight.committed < 0.0 else "broken", error)
-        else:
-            self._act(flight, step)
-        return None
-
-    def _tell(self, flight: Flight, told: object) -> Step:
-        """Tell it anything but a plain answer."""
-        steps = flight.steps
-        assert steps is not None
+    def _tell(self, flight: Flight, steps: Steps, told: object) -> Step:
         what = told.told if isinstance(told, Beat) else told
-        if what is COMMITTED:
-            flight.committed = self._now[0]
-        elif isinstance(what, Exception):
+        if isinstance(what, Exception):
             assert isinstance(told, Beat)
             self.tally.failed(flight, classify(what).fault, told.share, billed=told.billed)
-            return steps.throw(what)
-        return steps.send(what)
+        return super()._tell(flight, steps, what)
+
+    def _notice(self, flight: Flight, told: object, at: float) -> None:
+        assert self.watch is not None
+        self.watch.told(flight, told, at)
 
     # -- ending -------------------------------------------------------------------------------
 

@@ -1,0 +1,119 @@
+"""What a journal tells between its lines: when a bench began, and which table was in force.
+
+An attempt's end is read off the clock a few microseconds after the bench it caused has begun. A
+caller that waits for that bench to end can tell the difference, so a replay must not lose it.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+
+from understudy.core.faults import Fault
+from understudy.observe.journal_lines import Benched, Cleared, Tried
+from understudy.rehearse.replay_read import Asked, Run
+
+MOMENT = 0.001  # seconds between a decision and its line
+INSTANT = 1e-6  # seconds; sums of floats agree to that
+SLACK = 1.0  # seconds between a bench and the end of the attempt that caused it, at most
+
+
+def keys_of(tried: Tried) -> tuple[str, str, str]:
+    """The health keys that an attempt may mark or clear."""
+    provider = tried.target.partition("/")[0]
+    label = tried.credential
+    return tried.target, f"{provider}#{label}", f"{tried.target}#{label}"
+
+
+def moments(run: Run) -> dict[int, float]:
+    """For every attempt that benched somebody, by its identity, the moment it did."""
+    benches: dict[str, list[float]] = {}
+    for turn in run.turns:
+        if isinstance(turn, Benched) and not turn.ordered:
+            benches.setdefault(turn.key, []).append(turn.since)
+    guilty = [t for asked in run.requests for t in asked.attempts if t.bench]
+    found: dict[int, float] = {}
+    for tried in sorted(guilty, key=lambda one: one.end):
+        moment = _taken(benches, tried)
+        if moment is not None:
+            found[id(tried)] = moment
+    return found
+
+
+def _taken(benches: dict[str, list[float]], tried: Tried) -> float | None:
+    """The last bench before this attempt's end; each belongs to one attempt only."""
+    earliest = max(tried.began, tried.end - SLACK)
+    for key in keys_of(tried):
+        times = benches.get(key, [])
+        place = bisect_right(times, tried.end) - 1
+        if place >= 0 and times[place] >= earliest:
+            return times.pop(place)
+    return None
+
+
+class Barred:
+    """Who was benched when: nobody uses a benched credential but by the strict table.
+
+    A client may ask for that table (`x-understudy-policy`), and the journal is not told. The two
+    tables differ in two rows, and in what they do when all credentials of a target are out.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._spans: dict[str, list[tuple[float, float]]] = {}
+        asked = [t for one in run.requests for t in one.attempts if t.n]
+        self._busy = sorted({*(t.began for t in asked), *(t.end for t in asked)})
+        held = {} if run.marks is None else run.marks.held
+        before: list[Benched | Cleared] = [h.bench for h in held.values() if h.bench is not None]
+        for turn in (*before, *run.turns):
+            spans = self._spans.setdefault(turn.key, [])
+            if spans and spans[-1][1] > turn.at:
+                spans[-1] = (spans[-1][0], turn.at)
+            if isinstance(turn, Benched):
+                spans.append((turn.since, math.inf if turn.until is None else turn.until))
+
+    def decided(self, skip: Tried) -> float:
+        """When a skip was decided, at the latest: its line was made a moment after that."""
+        spans = self._spans.get(skip.target, [])
+        place = bisect_left(spans, (skip.began, 0.0)) - 1  # the last that had begun
+        until = spans[place][1] if place >= 0 else -math.inf
+        idle = bisect_left(self._busy, until) == bisect_left(self._busy, skip.began)
+        just_over = skip.began - MOMENT < until <= skip.began
+        return until - INSTANT if just_over and idle else skip.began
+
+    def strict(self, asked: Asked) -> bool:
+        """Did this request's client ask for the stricter table?"""
+        several = {m.target for m in asked.chain.members if len(m.credentials) > 1}
+        return any(
+            (tried.fault == Fault.AUTH and tried.then == "stop" and tried.first is None)
+            or (tried.fault == Fault.RATE_LIMIT and self._counted(tried, tried.target in several))
+            or (tried.n > 0 and self._out(tried))
+            for tried in asked.attempts
+        ) or any(self._too_late(tried, asked) for tried in asked.attempts)
+
+    def _counted(self, tried: Tried, several: bool) -> bool:
+        """Retried; or it had no hint and no bench is told, though no old one was in its way."""
+        if tried.then == "retry":
+            return True
+        if tried.outcome != "failed" or tried.retry_after is not None or tried.bench:
+            return False
+        target, _, share = keys_of(tried)
+        benches = self._spans.get(share if several else target, ())
+        return not any(tried.began <= since and until <= tried.end for since, until in benches)
+
+    def _too_late(self, tried: Tried, asked: Asked) -> bool:
+        """Admitted with nothing but benched credentials, and then there was no time left."""
+        if not tried.late or tried.outcome != "skipped":
+            return False
+        if any(other.n and other.target == tried.target for other in asked.attempts):
+            return False  # benched while it was being asked
+        labels = next((m.credentials for m in asked.chain.members if m.target == tried.target), ())
+        return all(self._out(tried, label) for label in labels)
+
+    def _out(self, tried: Tried, label: str = "") -> bool:
+        provider, label = tried.target.partition("/")[0], label or tried.credential
+        for key in (f"{provider}#{label}", f"{tried.target}#{label}"):
+            spans = self._spans.get(key, [])
+            place = bisect_left(spans, (tried.began, 0.0)) - 1
+            if place >= 0 and tried.began < spans[place][1]:
+                return True
+        return False
