@@ -6,7 +6,7 @@ Each round starts every side in turn, the next round in the opposite order: gate
 upstream and load generator on core 1. Figures are medians over the rounds, ratios are taken
 within a round. CPU time an answer is the steady figure; answers a second need a quiet machine.
 `--million` ages the gateway by a million requests instead of 200,000; `--page` writes the figures
-into docs/reference/speed.md; `--strict` exits with 1 if a goal is missed.
+into docs/reference/speed.md and README.md; `--strict` exits with 1 if a goal is missed.
 """
 
 from __future__ import annotations

@@ -12,8 +12,17 @@ from gateway_sides import CASES
 from gateway_trials import Age, Crowd
 from table import short, show
 
-PAGE = Path(__file__).parents[1] / "docs" / "reference" / "speed.md"
-MARKS = ("<!-- figures -->", "<!-- /figures -->")
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "reference" / "speed.md"
+# For newcomers: figure, case, and which reading of it.
+BRIEF = (
+    ("plain requests a second", "plain 32", 1),
+    ("CPU µs each", "plain 32", 5),
+    ("streams a second", "stream 16", 1),
+    ("with a failing head", "failing 32", 1),
+    ("p50 ms, one connection", "plain 1", 2),
+    ("memory MB", "stream 16", 7),
+)
 NAN = float("nan")
 
 
@@ -168,11 +177,27 @@ def fill_page(facts: Sequence[str], readings: Readings, found: Sequence[Result])
         lines = list(rows(readings, case.name))
         if lines:
             parts.append(f"**{case.name}**: {case.means}\n\n{_markdown(HEAD, lines)}")
-    begin, end = MARKS
-    inside = "\n\n".join(parts)
-    text = PAGE.read_text(encoding="utf-8")
+    _fill(PAGE, "figures", "\n\n".join(parts))
+    _fill(ROOT / "README.md", "speed", brief(facts, readings))
+
+
+def brief(facts: Sequence[str], readings: Readings) -> str:
+    """The few figures of the front page: one row a side, one gateway on one core."""
+    cases = {case.name: {line[0]: line for line in rows(readings, case.name)} for case in CASES}
+    sides = [side for side in cases["plain 32"] if side != "direct"]
+    lines = [
+        (side, *(cases[case].get(side, ("-",) * 9)[column] for _, case, column in BRIEF))
+        for side in sides
+    ]
+    table = _markdown(("one core", *(name for name, _, _ in BRIEF)), lines)
+    return table + "\n\n" + ". ".join(fact.rstrip(".") for fact in facts[:4]) + "."
+
+
+def _fill(page: Path, mark: str, inside: str) -> None:
+    begin, end = f"<!-- {mark} -->", f"<!-- /{mark} -->"
     pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
-    PAGE.write_text(pattern.sub(lambda _: f"{begin}\n\n{inside}\n\n{end}", text), encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
+    page.write_text(pattern.sub(lambda _: f"{begin}\n\n{inside}\n\n{end}", text), encoding="utf-8")
 
 
 def _markdown(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:

@@ -20,7 +20,8 @@ FLOORS = (
     ("dialects",),
     ("providers",),
     ("timers", "portal", "driver", "stream", "structured", "model", "registry", "testing", ""),
-    ("agents", "gateway", "rehearse", "observe", "share"),
+    ("share",),
+    ("agents", "gateway", "rehearse", "observe"),
     ("cli", "commands"),
 )
 FLOOR = {part: number for number, parts in enumerate(FLOORS) for part in parts}
@@ -89,6 +90,13 @@ def test_imports_point_down() -> None:
 def test_the_core_imports_nothing_but_the_standard_library() -> None:
     core = [found for found in every_import() if found.part == "core"]
     assert [str(found) for found in core if is_foreign(found)] == []
+
+
+def test_sharing_knows_the_core_only() -> None:
+    ours = [f for f in every_import() if f.part == "share" and f.module.startswith("understudy.")]
+    above = [str(f) for f in ours if f.module.split(".")[1] not in ("core", "share")]
+    assert len(ours) > 10
+    assert above == []
 
 
 def test_the_pure_floors_do_not_look_at_the_world() -> None:

@@ -182,6 +182,7 @@ async def soak(plan: Plan) -> None:
                 await load(run.port, plan.clients, plan.seconds * share, seed, written)
                 trouble.cancel()
                 await asyncio.gather(trouble, return_exceptions=True)
+                await asyncio.sleep(1.0)  # a file that is overwritten at once may never be read
                 run.reload()  # changed providers: their old connections have to go
                 await asyncio.sleep(REST)
                 run.sample(name)

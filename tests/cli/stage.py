@@ -16,6 +16,18 @@ from understudy.commands.screen import Screen
 from understudy.gateway.runtime import Runtime, Setup
 from understudy.portal import Portal
 
+CONFIG = """
+[providers.near]
+base_url = "http://127.0.0.1:9/v1"
+[providers.near.models.small]
+context_window = 4096
+max_images = 0
+[aliases]
+chat = "near/small, near/large"
+[policy]
+transient_retries = 0
+"""
+
 
 @dataclass(frozen=True)
 class Said:
@@ -88,3 +100,9 @@ def closed_port() -> Iterator[int]:
 def dsn(address: str) -> str:
     """A gateway's address as a provider that speaks OpenAI's dialect without TLS."""
     return address.replace("http://", "llama-swap://")
+
+
+def file(tmp_path: Path, text: str, name: str = "understudy.toml") -> str:
+    path = tmp_path / name
+    path.write_text(text)
+    return str(path)

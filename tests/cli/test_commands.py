@@ -10,112 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.stage import call, terminal
+from tests.cli.stage import CONFIG, call, file, terminal
 from understudy.cli import VERBS, main, parser
 from understudy.commands import parser as verbs
 from understudy.commands.models import show
-from understudy.commands.parser import seconds
-from understudy.commands.plan import read, request_in
-from understudy.commands.plan import show as show_plan
-from understudy.core.errors import InvalidRequest
-from understudy.registry import Registry
-
-PICTURE = "data:image/gif;base64,R0lGODlhAQABAAAAACw="
-SEEN = {"type": "image_url", "image_url": {"url": PICTURE}}
-CONFIG = """
-[providers.near]
-base_url = "http://127.0.0.1:9/v1"
-[providers.near.models.small]
-context_window = 4096
-max_images = 0
-[aliases]
-chat = "near/small, near/large"
-[policy]
-transient_retries = 0
-"""
-
-
-def file(tmp_path: Path, text: str, name: str = "understudy.toml") -> str:
-    path = tmp_path / name
-    path.write_text(text)
-    return str(path)
+from understudy.commands.parser import Parser, seconds
 
 
 def test_every_verb_that_can_be_parsed_can_be_run() -> None:
     assert set(VERBS) == set(verbs.VERBS)
-
-
-def test_a_plan_of_a_file_knows_its_aliases_and_its_policy(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    said = call(capsys, "plan", "chat", "--config", file(tmp_path, CONFIG), "--timeout", "1m")
-    assert said.out.splitlines() == [
-        "1. near/small  try   healthy, up to 1 attempt, 30 s",
-        "2. near/large  try   healthy, up to 1 attempt, 30 s",
-        "policy availability, at worst 2 attempts",
-    ]
-
-
-def test_a_plan_of_a_request_tells_who_cannot_take_it(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    request = {"model": "chat", "messages": [{"role": "user", "content": [SEEN]}]}
-    asked = file(tmp_path, json.dumps(request), "request.json")
-    config = file(tmp_path, CONFIG)
-    said = call(capsys, "plan", "chat", "--config", config, "--request", asked, "--json")
-    rows = json.loads(said.out)["targets"]
-    assert [(row["verdict"], row["reason"]) for row in rows] == [
-        ("skip", "takes no images"),
-        ("try", "healthy, up to 1 attempt"),
-    ]
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        {"messages": [{"role": "user", "content": "hello"}]},
-        {"input": "hello"},
-        {"contents": [{"role": "user", "parts": [{"text": "hello"}]}]},
-        {
-            "max_tokens": 5,
-            "system": [{"type": "text", "text": "s"}],
-            "messages": [{"role": "user", "content": [{"type": "text", "text": "hello"}]}],
-        },
-        {
-            "max_tokens": 5,
-            "messages": [
-                {"role": "assistant", "content": [
-                    {"type": "tool_use", "id": "t1", "name": "f", "input": {}}]},
-                {"role": "user", "content": [
-                    {"type": "tool_result", "tool_use_id": "t1", "content": "x"},
-                    {"type": "text", "text": "hello"}]},
-            ],
-        },
-    ],
-    ids=["chat", "responses", "gemini", "messages", "messages with tools"],
-)  # fmt: skip
-def test_a_request_file_may_be_of_any_dialect(body: dict[str, object]) -> None:
-    request = request_in(json.dumps({"model": "m", **body}).encode())
-    assert request.messages[-1].text == "hello"
-
-
-@pytest.mark.parametrize("body", [b"[]", b"no", b"{}", b'{"messages": 5}'])
-def test_a_request_file_that_is_none_is_refused(body: bytes) -> None:
-    with pytest.raises(InvalidRequest):
-        request_in(body)
-
-
-def test_a_plan_read_from_json_prints_as_it_was() -> None:
-    plan = Registry(env={}).parse("ollama/x, openai/y").plan(timeout=60)
-    assert str(read(plan.to_dict())) == str(plan)
-
-
-def test_a_terminal_gets_the_plan_as_a_table() -> None:
-    screen, out, _ = terminal(NO_COLOR="1")
-    show_plan(Registry(env={}).parse("ollama/x").plan(timeout=60), screen, as_json=False)
-    assert "verdict" in out.getvalue()
-    assert "60 s" in out.getvalue()
-    assert "policy fail_fast, at worst 2 attempts" in out.getvalue()
 
 
 # check
@@ -202,12 +105,13 @@ def test_the_demo_as_json_tells_the_same_story(capsys: pytest.CaptureFixture[str
     assert told["plan"]["head"] == "lead/opera"
 
 
-def test_several_workers_are_refused_in_words_not_ignored(
-    capsys: pytest.CaptureFixture[str],
+@pytest.mark.parametrize("workers", ["0", "-1", "two", "1.5", "99999"])
+def test_a_number_of_workers_is_a_number_of_workers(
+    capsys: pytest.CaptureFixture[str], workers: str
 ) -> None:
-    said = call(capsys, "serve", "--workers", "4")
+    said = call(capsys, "serve", f"--workers={workers}")
     assert said.code == 2
-    assert "--workers is not there yet" in said.err
+    assert f"{workers!r} is no number of workers; give 1 or more" in said.err
 
 
 def test_serving_a_bad_file_points_to_check(
@@ -384,3 +288,25 @@ def test_progress_is_shown_only_where_somebody_looks(
     screen.progress("\r[##..]")
     assert err.getvalue() == "\r[##..]"
     assert call(capsys, "simulate", file(tmp_path, OUTAGE)).err == ""
+
+
+def test_the_catalogue_of_faults_is_told_to_machines_too(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    told = json.loads(call(capsys, "fake", "--list", "--json").out)
+    listed = call(capsys, "fake", "--list").out.splitlines()
+    assert [row["name"] for row in told] == [line.split()[0] for line in listed]
+    assert {row["fault"] for row in told} >= {None, "transient", "rate_limit"}
+    assert all(set(row["forms"]) <= {"plain", "stream"} for row in told)
+
+
+def test_whatever_prints_data_can_print_it_as_json() -> None:
+    mute = {"serve", "completion", "agents"}  # it logs JSON lines; a script; its acts have it
+    flags = {name: _flags(name) for name in set(verbs.VERBS) - mute}
+    assert [name for name, known in flags.items() if "--json" not in known] == []
+
+
+def _flags(name: str) -> set[str]:
+    verb = Parser()
+    verbs.VERBS[name][1](verb)
+    return set(verb._option_string_actions)

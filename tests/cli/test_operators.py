@@ -78,6 +78,27 @@ def test_a_bench_shows_in_plan_and_status_with_its_reason_until_it_is_lifted(
         assert "house/piano      try" in call(capsys, "plan", "demo", *at).out
 
 
+def test_a_gateway_plans_a_request_within_its_own_time(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    asked = tmp_path / "request.json"
+    asked.write_text(json.dumps({"model": "x", "messages": [{"role": "user", "content": "hi"}]}))
+    with aside(whole_gateway()) as address:
+        call(capsys, "bench", "lead/opera", "--for", "10m", "--why", "a deploy", "--url", address)
+        live = ("--request", str(asked), "--timeout", "1m", "--url", address)
+        said = call(capsys, "plan", "demo", *live)
+        asked.write_text("{}")
+        wrong = call(capsys, "plan", "demo", *live)
+    assert said.out.splitlines()[1:] == [
+        "2. understudy/aria  try   healthy, up to 2 attempts, 30 s",
+        "3. house/piano      try   healthy, up to 2 attempts, 30 s",
+        "policy availability, at worst 4 attempts",
+    ]
+    assert "skip  benched by an operator" in said.out.splitlines()[0]
+    assert wrong.code == 2
+    assert "request: the request has none of contents, input, messages" in wrong.err
+
+
 def test_orders_answer_in_json_as_well(capsys: pytest.CaptureFixture[str]) -> None:
     with aside(whole_gateway()) as address:
         at = ("--url", address, "--json")
@@ -154,8 +175,8 @@ def test_something_else_that_answers_is_no_gateway(capsys: pytest.CaptureFixture
         (["plan", "thinking"], "model: unknown alias 'thinking'"),
         (["bench", "a/x"], "the following arguments are required: --for"),
         (["bench", "a/x", "--for", "0s"], "'0s' is no time"),
-        (["plan", "a/x", "--timeout", "5"], "--timeout cannot be given with --url"),
-        (["plan", "a/x", "--request", "r", "--config", "c"], "--request and --config cannot"),
+        (["plan", "a/x", "--config", "c"], "--config cannot be given with --url"),
+        (["plan", "demo", "--request", "/dev/null"], "the request is no JSON"),
     ],
 )
 def test_what_the_gateway_or_the_parser_refuses_is_wrong_input(

@@ -1,7 +1,7 @@
 """What the pages show works: Python runs, TOML parses, commands and links exist.
 
-Blocks of one page share a namespace, in order. A block fenced as `text output` is what the Python
-above it printed.
+Blocks of one page share a namespace, in order. A block titled "output" is what the Python above it
+printed. Those titled "with a gateway" need one: see test_tools.py.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,}|~{3,})(?P<info>[^`\n]*)$")
 COMMAND = re.compile(r"^\$ (?:\w+=\S* )*understudy(?P<arguments>(?: .*)?)$", re.M)
 SHELL = frozenset(("|", ">", ">>", "<", "&&", "||", ";", "&"))
 LINK = re.compile(r"\]\((?!\w+:|#)(?P<path>[^)#\s]+)(?:#[^)]*)?\)")
+OUTPUT = 'text title="output"'
+GATEWAY = ' title="with a gateway"'
 # Names under which a Python block would be shown and never run.
 ALIASES = frozenset(("py", "python3", "py3", "pycon", "ipython", "Python"))
 
@@ -87,10 +89,10 @@ def test_the_python_of_a_page_runs_and_prints_what_the_page_says(page: str) -> N
     namespace: dict[str, object] = {"__name__": "__main__"}
     printed = io.StringIO()
     for block in blocks(page):
-        if block.info == "text output":
+        if block.info == OUTPUT:
             assert printed.getvalue() == block.text, f"{page}:{block.line}: prints something else"
             printed = io.StringIO()
-        elif block.language == "python":
+        elif block.info == "python":
             # Blank lines before it make a traceback point into the page.
             source = "\n" * (block.line - 1) + block.text
             with contextlib.redirect_stdout(printed):
@@ -131,6 +133,16 @@ def test_a_verb_or_flag_that_does_not_exist_is_refused(arguments: str) -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_no_block_hides_from_being_run(page: str) -> None:
     assert [b.line for b in blocks(page) if b.language in ALIASES] == []
+    infos = {b.info for b in blocks(page) if b.language in ("python", "js")}
+    assert infos <= {"python", "python" + GATEWAY, "js" + GATEWAY}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_fence_is_one_for_the_generator_of_the_site_too(page: str) -> None:
+    # It takes a language and options; with anything else the page is torn from there on.
+    assert [
+        b.line for b in blocks(page) if not re.fullmatch(r'(\w+( title="[\w ]+")?)?', b.info)
+    ] == []
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -81,36 +82,86 @@ def test_compose_gives_every_variable_that_its_file_reads() -> None:
     assert "./deploy:/etc/understudy:ro" in service["volumes"]
 
 
+KUBERNETES = ROOT / "deploy/kubernetes"
+MANIFESTS = (
+    "configmap",
+    "deployment",
+    "service",
+    "poddisruptionbudget",
+    "horizontalpodautoscaler",
+)
+
+
+def manifest(name: str) -> dict[str, Any]:
+    (found,) = documents(f"deploy/kubernetes/{name}.yaml")
+    return found
+
+
+@pytest.mark.parametrize("name", MANIFESTS)
+@pytest.mark.parametrize("version", ["1.29", "1.37"])
+def test_a_manifest_is_what_the_schema_of_kubernetes_wants(name: str, version: str) -> None:
+    judge = pytest.importorskip("kubernetes_validate")
+    judge.validate(manifest(name), version, strict=True)
+
+
+def test_the_customization_lists_every_manifest_and_names_the_image() -> None:
+    kustomization = manifest("kustomization")
+    files = {path.name for path in KUBERNETES.glob("*.yaml")} - {"kustomization.yaml"}
+    assert sorted(kustomization["resources"]) == sorted(files)
+    assert files == {f"{name}.yaml" for name in MANIFESTS}
+    assert kustomization["images"] == [{"name": "understudy", "newTag": VERSION}]
+
+
 def test_the_manifests_hang_together() -> None:
-    kinds = {str(d["kind"]): d for d in documents("deploy/kubernetes.yaml")}
-    assert set(kinds) == {"ConfigMap", "Deployment", "Service", "PodDisruptionBudget"}
-    deployment = kinds["Deployment"]["spec"]
-    pod = deployment["template"]  # type: ignore[index]
+    deployment = manifest("deployment")["spec"]
+    pod = deployment["template"]
     labels = pod["metadata"]["labels"]
-    for selector in (
-        deployment["selector"]["matchLabels"],  # type: ignore[index]
-        kinds["Service"]["spec"]["selector"],  # type: ignore[index]
-        kinds["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"],  # type: ignore[index]
-    ):
-        assert selector.items() <= labels.items()
+    selectors = [
+        deployment["selector"]["matchLabels"],
+        manifest("service")["spec"]["selector"],
+        manifest("poddisruptionbudget")["spec"]["selector"]["matchLabels"],
+        *(s["labelSelector"]["matchLabels"] for s in pod["spec"]["topologySpreadConstraints"]),
+    ]
+    assert all(selector.items() <= labels.items() for selector in selectors)
     (container,) = pod["spec"]["containers"]
     assert container["image"] == f"understudy:{VERSION}"
     assert parser().parse_args(container["args"]).config == "/etc/understudy/understudy.toml"
-    assert container["livenessProbe"]["httpGet"]["path"] == "/healthz"
-    assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
-
-
-def test_the_configuration_within_the_manifests_has_no_mistake() -> None:
-    (config,) = (d for d in documents("deploy/kubernetes.yaml") if d["kind"] == "ConfigMap")
-    text = config["data"]["understudy.toml"]  # type: ignore[index]
-    env = dict.fromkeys(variables(text), "k-0123456789")
-    read, problems = examine(text, env)
-    assert problems == []
-    pause = 5.0
-    grace = documents("deploy/kubernetes.yaml")[1]["spec"]["template"]["spec"][  # type: ignore[index]
-        "terminationGracePeriodSeconds"
+    (port,) = container["ports"]
+    (served,) = manifest("service")["spec"]["ports"]
+    assert served["targetPort"] == port["name"]
+    assert container["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": port["name"]}
+    assert container["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": port["name"]}
+    assert pod["spec"]["volumes"] == [
+        {"name": "config", "configMap": {"name": manifest("configmap")["metadata"]["name"]}}
     ]
-    assert grace > pause + float(str(read.gateway["drain_timeout"]))
+
+
+def test_the_autoscaler_rules_the_deployment_alone() -> None:
+    scaler, deployment = manifest("horizontalpodautoscaler")["spec"], manifest("deployment")
+    assert scaler["scaleTargetRef"] == {
+        "apiVersion": deployment["apiVersion"],
+        "kind": deployment["kind"],
+        "name": deployment["metadata"]["name"],
+    }
+    assert "replicas" not in deployment["spec"]
+    assert (scaler["minReplicas"], scaler["maxReplicas"]) == (2, 200)
+    # A share of what is requested: without a request there is nothing to scale by.
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert {metric["resource"]["name"] for metric in scaler["metrics"]} <= set(
+        container["resources"]["requests"]
+    )
+
+
+def test_the_configuration_within_the_manifests_has_no_mistake_and_time_to_drain() -> None:
+    text = manifest("configmap")["data"]["understudy.toml"]
+    read, problems = examine(text, dict.fromkeys(variables(text), "k-0123456789"))
+    assert problems == []
+    pod = manifest("deployment")["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    sleep, pause = container["lifecycle"]["preStop"]["exec"]["command"]
+    drain = float(str(read.gateway["drain_timeout"]))
+    assert sleep == "sleep"
+    assert pod["terminationGracePeriodSeconds"] > float(pause) + drain
 
 
 # nginx and systemd

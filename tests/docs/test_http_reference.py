@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.gateway.desk import ask
 from understudy.core.faults import Fault
 from understudy.core.health import HealthTracker
+from understudy.gateway.errands import ERRANDS
 from understudy.gateway.listing import PLACES
-from understudy.gateway.passthrough import ERRANDS
 from understudy.gateway.record import Opening, Record
 from understudy.gateway.runtime import Runtime, Setup
 from understudy.gateway.surfaces import GEMINI, PATHS, VERBS
@@ -22,8 +23,7 @@ from understudy.testing import ManualClock
 REFERENCE = Path(__file__).parents[2] / "docs/reference"
 PAGE = (REFERENCE / "http-api.md").read_text(encoding="utf-8")
 DOCUMENT = json.loads((REFERENCE / "openapi.json").read_text(encoding="utf-8"))
-# Files of the dashboard, by their content; and the document itself.
-ASSET = re.compile(r"/understudy/([0-9a-f]+/[\w.-]+|openapi\.json)")
+ASSET = re.compile(r"/understudy/[0-9a-f]+/[\w.-]+")  # files of the dashboard, by their content
 
 
 def routes() -> set[tuple[str, str]]:
@@ -35,7 +35,7 @@ def routes() -> set[tuple[str, str]]:
     table = asyncio.run(opened()).gateway.routes
     found = {(method, path) for method, path in table if not ASSET.fullmatch(path)}
     found |= {("POST", path) for path in (*PATHS, *ERRANDS)}
-    found |= {("POST", f"{GEMINI[0]}{{model}}:{verb}") for verb in VERBS}
+    found |= {("POST", f"{start}{{model}}:{verb}") for start in GEMINI for verb in VERBS}
     found |= {("GET", place) for place in PLACES}
     return found | {("GET", f"{place}/{{model}}") for place in PLACES}
 
@@ -56,8 +56,25 @@ def test_the_page_names_every_route_with_its_method() -> None:
         for method in methods.split(", ")
     }
     below = {(method, path) for method, path in routes() if path.endswith("/{model}")}
-    assert told == routes() - below
+    again = {("POST", f"{start}{{model}}:{verb}") for start in GEMINI[1:] for verb in VERBS}
+    assert told == routes() - below - again
     assert "`/v1/models/{model}`" in PAGE
+    assert "also below `/v1` and `/v1alpha`" in PAGE
+
+
+def test_the_gateway_serves_the_document_of_the_pages_without_a_key() -> None:
+    async def served() -> bytes:
+        runtime = Runtime(Setup(env={}), lambda line: None)
+        runtime.gateway.house.admin_key = "boss-key"
+        port = await runtime.server.listen("127.0.0.1", 0)
+        try:
+            answer = await ask(f"http://127.0.0.1:{port}", "GET", "/understudy/openapi.json")
+        finally:
+            await runtime.server.close()
+        assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
+        return answer.body
+
+    assert json.loads(asyncio.run(served())) == DOCUMENT
 
 
 def test_every_reference_within_the_document_leads_somewhere() -> None:
