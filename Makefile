@@ -28,7 +28,7 @@ run: $(RUNS) ## start the gateway; scripted demo providers if no keys are set
 	@$(BIN)/understudy serve $(ARGS)
 
 test: $(READY) system ## run every test
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n auto --dist worksteal
 
 system: ## what tests need beyond Python, where it may be installed: a browser, axe-core, Redis
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update -qq && \

@@ -7,9 +7,8 @@
 
 The walk returns the answer, or raises: `ProviderError` when a fault says stop, `ChainExhausted`
 when everybody failed or was skipped. Closing the generator means the caller left: nobody is
-marked. Plain requests, streams, agents, the simulator and replay all drive this generator; what
-is rehearsed is what runs. Being suspended *is* the state of a request, so a stream's health is
-told once, at its end, without further bookkeeping.
+marked. Plain requests, streams, agents, the simulator and replay all drive this generator. Being
+suspended *is* the state of a request, so a stream's health is told once, at its end.
 """
 
 from __future__ import annotations
@@ -62,6 +61,7 @@ class _Relay:
 
 RELAY: Final = _Relay()  # yielded: the stream is under way, bring it to its end
 COMMITTED: Final = object()  # sent: the first content is in hand
+ENOUGH: Final = object()  # sent: this was waited for long enough, go on as things are
 
 Step = Try | Wait | _Relay
 Steps = Generator[Step, object, object]
@@ -80,7 +80,8 @@ def walk(
         stage.budget.deposit()
     while pause := trip.pause():
         trip.waited += pause
-        yield Wait(pause)
+        if (yield Wait(pause)) is ENOUGH:
+            break
     for place, candidate in enumerate(chain):
         accounts = trip.admitted(candidate)
         retries, n = stage.policy.transient_retries, 0
@@ -197,8 +198,6 @@ class _Trip:
     def share(self, place: int, now: float) -> float:
         """Seconds this candidate may take: an equal part of what is left while others remain."""
         later = self.chain[place + 1 :]
-        if not later:
-            return self.deadline - now
         others = sum(obstacle(c, self.stage, self.floor) is None for c in later)
         return (self.deadline - now) / (1 + others)
 

@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 from typing import Generic, TypeVar
 
 from understudy.core.errors import ChainExhausted, ProviderError
-from understudy.core.walk import COMMITTED, Step, Steps, Try, Wait
+from understudy.core.walk import COMMITTED, ENOUGH, Step, Steps, Try, Wait
 from understudy.rehearse.fate import ANSWER
 from understudy.rehearse.flight import Flying
 
@@ -57,7 +57,8 @@ class Loop(Generic[F]):
         if isinstance(step, Try):
             self._try(flight, step, self._now[0])
         elif isinstance(step, Wait):
-            self._push(self._woken(flight, step), flight, GO_ON)
+            at = self._woken(flight, step)
+            self._push(at, flight, GO_ON if at > self._now[0] else ENOUGH)
         # else RELAY: the end of the stream is on its way already
 
     def _push(self, at: float, flight: F, told: object) -> None:

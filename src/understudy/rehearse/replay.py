@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import takewhile
 
@@ -197,8 +197,9 @@ class Replay(Loop[Rerun]):
         deadline = min((asked.at + era.timeout, *own))
         chain = era.chain(asked.chain)
         late = asked.attempts[0].began - asked.at if asked.attempts else 0.0
-        asks = 0.0 < late < LATE and asked.attempts[0].outcome != "skipped"
-        if asks and any(obstacle(one, stage) is None for one in chain):
+        passed = bool(asked.attempts) and asked.attempts[0].outcome == "skipped"
+        asks = not passed or asked.attempts[0].late
+        if 0.0 < late < self._late and asks and any(obstacle(one, stage) is None for one in chain):
             self._now[0] += late  # it had nothing to wait for: the gateway was busy
         observe = partial(self._observed, rerun)
         self._launch(rerun, walk(chain, stage, deadline=deadline, observe=observe))
@@ -231,13 +232,14 @@ class Replay(Loop[Rerun]):
             return flight.asked.left_at or due  # its caller left before the wait was over
         if ahead is None or (self.changes and abs(ahead.began - due) > LATE):
             return due
-        return max(now, self._in_turn(flight.asked.attempts))
+        return max(now, self._in_turn(flight.asked))
 
-    def _in_turn(self, attempts: Sequence[Tried]) -> float:
+    def _in_turn(self, asked: Asked) -> float:
         """When a wait was over; of those that woke at one moment, who was passed over is later."""
-        first = attempts[0]
-        at = self._barred.decided(first) if first.outcome == "skipped" else first.began
-        for _ in takewhile(lambda tried: tried.outcome == "skipped", attempts):
+        first = asked.attempts[0]
+        passed = first.outcome == "skipped"
+        at = self._barred.decided(first, asked) if passed and not first.late else first.began
+        for _ in takewhile(lambda tried: tried.outcome == "skipped", asked.attempts):
             at = math.nextafter(at, math.inf)
         return at
 

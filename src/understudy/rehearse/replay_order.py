@@ -13,9 +13,8 @@ from understudy.core.faults import Fault
 from understudy.observe.journal_lines import Benched, Cleared, Tried
 from understudy.rehearse.replay_read import Asked, Run
 
-MOMENT = 0.001  # seconds between a decision and its line
 INSTANT = 1e-6  # seconds; sums of floats agree to that
-SLACK = 1.0  # seconds between a bench and the end of the attempt that caused it, at most
+SLACK = 1.0  # seconds between a decision and its line, at most; on a busy machine
 
 
 def keys_of(tried: Tried) -> tuple[str, str, str]:
@@ -71,14 +70,26 @@ class Barred:
             if isinstance(turn, Benched):
                 spans.append((turn.since, math.inf if turn.until is None else turn.until))
 
-    def decided(self, skip: Tried) -> float:
-        """When a skip was decided, at the latest: its line was made a moment after that."""
-        spans = self._spans.get(skip.target, [])
-        place = bisect_left(spans, (skip.began, 0.0)) - 1  # the last that had begun
+    def decided(self, skip: Tried, asked: Asked) -> float:
+        """When a skip was decided, at the latest: its line was made a moment after that.
+
+        A bench that ended just before the line, while nothing else happened, was still running.
+        """
+        member = next((m for m in asked.chain.members if m.target == skip.target), None)
+        labels = () if member is None else member.credentials
+        provider = skip.target.partition("/")[0]
+        keys = [skip.target]
+        keys += [f"{owner}#{label}" for label in labels for owner in (provider, skip.target)]
+        ends = [until for key in keys if (until := self._over(key, skip.began)) is not None]
+        return min(ends) - INSTANT if ends else skip.began
+
+    def _over(self, key: str, at: float) -> float | None:
+        """When the last bench of a key was over, if that was just before."""
+        spans = self._spans.get(key, [])
+        place = bisect_left(spans, (at, 0.0)) - 1
         until = spans[place][1] if place >= 0 else -math.inf
-        idle = bisect_left(self._busy, until) == bisect_left(self._busy, skip.began)
-        just_over = skip.began - MOMENT < until <= skip.began
-        return until - INSTANT if just_over and idle else skip.began
+        idle = bisect_left(self._busy, until) == bisect_left(self._busy, at)
+        return until if at - SLACK < until <= at and idle else None
 
     def strict(self, asked: Asked) -> bool:
         """Did this request's client ask for the stricter table?"""
@@ -86,7 +97,8 @@ class Barred:
         return any(
             (tried.fault == Fault.AUTH and tried.then == "stop" and tried.first is None)
             or (tried.fault == Fault.RATE_LIMIT and self._counted(tried, tried.target in several))
-            or (tried.n > 0 and self._out(tried))
+            or (tried.n > 0 and self._out(tried, tried.credential, tried.began))
+            or (tried.then == "retry" and self._out(tried, tried.credential, tried.end))
             for tried in asked.attempts
         ) or any(self._too_late(tried, asked) for tried in asked.attempts)
 
@@ -107,13 +119,13 @@ class Barred:
         if any(other.n and other.target == tried.target for other in asked.attempts):
             return False  # benched while it was being asked
         labels = next((m.credentials for m in asked.chain.members if m.target == tried.target), ())
-        return all(self._out(tried, label) for label in labels)
+        return all(self._out(tried, label, tried.began) for label in labels)
 
-    def _out(self, tried: Tried, label: str = "") -> bool:
-        provider, label = tried.target.partition("/")[0], label or tried.credential
+    def _out(self, tried: Tried, label: str, at: float) -> bool:
+        provider = tried.target.partition("/")[0]
         for key in (f"{provider}#{label}", f"{tried.target}#{label}"):
             spans = self._spans.get(key, [])
-            place = bisect_left(spans, (tried.began, 0.0)) - 1
-            if place >= 0 and tried.began < spans[place][1]:
+            place = bisect_left(spans, (at, 0.0)) - 1
+            if place >= 0 and at < spans[place][1]:
                 return True
         return False
