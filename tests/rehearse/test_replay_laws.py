@@ -26,14 +26,26 @@ from understudy.rehearse.scenario import Limit, Nature, Outage, Role, Scenario, 
 from understudy.rehearse.simulator import Simulator
 
 
+def history(path: Path, seed: int, requests: int, journal: str = "") -> int:
+    """A crowd's journal; how often upstreams were asked.
+
+    Benches here last a seventh of a second. If one ends between two readings of the clock within
+    one decision, its lines cannot tell (ADR 17): then the crowd comes once more.
+    """
+    asked = run(crowd(path, seed, requests, journal))
+    if froze(read(path)) or again(path).changed:
+        for file in path.parent.iterdir():
+            file.unlink()
+        asked = run(crowd(path, seed, requests, journal))
+    return asked
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 def test_what_a_crowd_met_at_a_real_gateway_is_decided_again_as_it_was(
     tmp_path: Path, seed: int
 ) -> None:
     path = tmp_path / "journal.jsonl"
-    asked = run(crowd(path, seed, 400))
-    if froze(read(path)):
-        pytest.skip("this machine stood still for longer than a decision may take")
+    asked = history(path, seed, 400)
     found = again(path)
     assert text(found).endswith("every request is decided as it was")
     assert found.before == found.after
@@ -48,10 +60,8 @@ def test_a_journal_whose_beginning_is_gone_is_decided_again_from_where_it_begins
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "journal.jsonl"
-    run(crowd(path, 3, 640, "max_bytes = 65536\nkeep = 1\n"))
+    history(path, 3, 640, "max_bytes = 65536\nkeep = 1\n")
     library = read(path)
-    if froze(library):
-        pytest.skip("this machine stood still for longer than a decision may take")
     assert library.files == 2
     [only] = library.runs
     assert only.begins > 0

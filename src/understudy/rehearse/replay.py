@@ -40,6 +40,7 @@ class Rerun(Flying):
     outcome = ""
     ended = 0.0  # clock seconds
     deaf = False  # the replay is over
+    woken = False  # it has waited
 
     def __init__(self, asked: Asked) -> None:
         self.asked = asked
@@ -232,13 +233,15 @@ class Replay(Loop[Rerun]):
             return flight.asked.left_at or due  # its caller left before the wait was over
         if ahead is None or (self.changes and abs(ahead.began - due) > LATE):
             return due
-        return max(now, self._in_turn(flight.asked))
+        return max(now, self._in_turn(flight))
 
-    def _in_turn(self, asked: Asked) -> float:
+    def _in_turn(self, flight: Rerun) -> float:
         """When a wait was over; of those that woke at one moment, who was passed over is later."""
-        first = asked.attempts[0]
-        passed = first.outcome == "skipped"
-        at = self._barred.decided(first, asked) if passed and not first.late else first.began
+        asked, first = flight.asked, flight.asked.attempts[0]
+        at = first.began
+        if first.outcome == "skipped" and not first.late and not flight.woken:
+            at = self._barred.decided(first, asked)
+            flight.woken = True
         for _ in takewhile(lambda tried: tried.outcome == "skipped", asked.attempts):
             at = math.nextafter(at, math.inf)
         return at
