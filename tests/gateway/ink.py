@@ -66,7 +66,7 @@ class Desk:
 
     def request(self, name: str, model: str = "chat") -> None:
         now = self.clock()
-        opening = Opening(name, "openai", model, False, "", 1e9 + now)
+        opening = Opening(name, "openai", model, False, "", 1e9 + now, began=now)
         attempt = Attempt("p/a", "ok", seconds=0.5, n=1, credential="default", began=now)
         self.clock.advance(1.0)
         self.journal.finished(Record(opening, 200, "ok", 0.5, (attempt,)))

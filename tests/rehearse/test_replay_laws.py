@@ -29,11 +29,11 @@ from understudy.rehearse.simulator import Simulator
 def history(path: Path, seed: int, requests: int, journal: str = "") -> int:
     """A crowd's journal; how often upstreams were asked.
 
-    Benches here last a seventh of a second. If one ends between two readings of the clock within
-    one decision, its lines cannot tell (ADR 17): then the crowd comes once more.
+    Benches here last a seventh of a second. If the process stood still for about as long in the
+    midst of a decision, its lines cannot tell (ADR 17): then the crowd comes once more.
     """
     asked = run(crowd(path, seed, requests, journal))
-    if froze(read(path)) or again(path).changed:
+    if froze(read(path)):
         for file in path.parent.iterdir():
             file.unlink()
         asked = run(crowd(path, seed, requests, journal))

@@ -20,6 +20,9 @@ class Opening(msgspec.Struct, frozen=True, gc=False):
     key: str  # label of the client's key
     at: float  # wall clock, epoch seconds
     trace: str = ""  # the client's `traceparent`, if anybody traces
+    began: float = 0.0  # clock seconds
+    strict: bool = False  # the client asked for the stricter table
+    within: float | None = None  # seconds, if the client set itself a limit
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):

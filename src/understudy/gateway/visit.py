@@ -54,6 +54,8 @@ class Visit:
 
     label = ""  # of the client's key
     _ask: Ask | None = None
+    _strict = False
+    _within: float | None = None  # seconds, if the client set itself a limit
     _gate: Gate | None = None
     _inside = False
     _exchange: Exchange | None = None
@@ -86,7 +88,9 @@ class Visit:
             ask = self._ask = self._desk.surfaces.read(self._request)
             if ask is None:
                 return self._turn_away(lost(self._request, self._desk.routes))
-            cast = house.cast(ask.model, self._request.header(b"x-understudy-policy"))
+            wish = self._request.header(b"x-understudy-policy")
+            cast = house.cast(ask.model, wish)
+            self._strict = wish == "fail_fast"
             deadline = self._began + self._timeout(house)
         except (InvalidRequest, SpecError) as error:
             return self._turn_away(of_error(error, self._dialect.name))
@@ -244,7 +248,18 @@ class Visit:
         errand = ERRANDS.get(self._request.path) if ask is None else ask.errand
         surface = self._dialect.name if errand is None else errand.name
         model, stream = ("", False) if ask is None else (ask.model, ask.stream)
-        return Opening(self._id, surface, model, stream, self.label, desk.wall(), trace)
+        return Opening(
+            self._id,
+            surface,
+            model,
+            stream,
+            self.label,
+            desk.wall(),
+            trace,
+            self._began,
+            self._strict,
+            self._within,
+        )
 
     def _timeout(self, house: House) -> float:
         """The house's limit, or the client's if that is tighter."""
@@ -258,6 +273,7 @@ class Visit:
             seconds = 0.0
         if not 0 < seconds < float("inf"):
             raise InvalidRequest(f"x-understudy-timeout is {wish[:40]!r}; give seconds above 0")
+        self._within = seconds
         return min(ours, seconds)
 
     def _tell(self, refusal: Refusal, attempts: list[Attempt]) -> None:

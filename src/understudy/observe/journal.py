@@ -29,7 +29,6 @@ NAMES = 4096  # chains known by number at a time; clients may name them without 
 NAME_MOST = 300  # characters
 LONGEST = 60_000  # bytes of one line
 ERAS = 8  # settings remembered for requests that outlive them
-PAUSE = 0.002  # seconds between a request's coming and its walk that mean nothing
 
 
 class Written(NamedTuple):
@@ -186,11 +185,11 @@ class Journal:
     def _add(self, entry: Entry, epoch: float) -> None:
         if not self._sheet.headed:
             self._begin(epoch)
-        data = self._encoded(entry, epoch)
+        data = self._encoded(entry)
         if self._sheet.full(len(data)):
             self._sheet.turn()
             self._begin(epoch)
-            data = self._encoded(entry, epoch)
+            data = self._encoded(entry)
         self._sheet.add(data)
 
     def _begin(self, epoch: float) -> None:
@@ -202,7 +201,7 @@ class Journal:
         self._sheet.add(lines.ENCODER.encode(head) + b"\n")
         self._sheet.headed = True
 
-    def _encoded(self, entry: Entry, epoch: float) -> bytes:
+    def _encoded(self, entry: Entry) -> bytes:
         told: list[lines.Line] = []
         if isinstance(entry, lines.Line):
             told.append(entry)
@@ -210,44 +209,42 @@ class Journal:
                 self._told = (entry.era, entry.settings)
         elif isinstance(entry, Record):
             chain = self._chain(entry.opening, entry.attempts, told) if entry.attempts else 0
-            told.append(self._done(entry, chain, epoch))
+            told.append(self._done(entry, chain))
         else:
             chain = self._chain(entry.opening, (entry.attempt,), told)
-            told.append(self._going(entry, chain, epoch))
+            told.append(self._going(entry, chain))
         data = b"".join(lines.ENCODER.encode(line) + b"\n" for line in told)
         if len(data) > LONGEST:
             self._chains.clear()
             return lines.ENCODER.encode(lines.Lost(self._now(), len(told))) + b"\n"
         return data
 
-    def _done(self, record: Record, chain: int, epoch: float) -> lines.Done:
+    def _done(self, record: Record, chain: int) -> lines.Done:
         opening = record.opening
         return lines.Done(
             opening.id,
-            self._came(opening, record.attempts, epoch),
+            opening.began - self._start,
             chain,
             opening.stream,
             record.outcome,
             record.status,
             record.seconds,
             tuple(lines.tried(attempt, self._start) for attempt in record.attempts),
+            opening.strict,
+            opening.within,
         )
 
-    def _going(self, ended: _Ended, chain: int, epoch: float) -> lines.Going:
+    def _going(self, ended: _Ended, chain: int) -> lines.Going:
         opening, attempt = ended
-        came = self._came(opening, (attempt,), epoch)
-        told = lines.tried(attempt, self._start)
-        return lines.Going(opening.id, came, chain, opening.stream, told)
-
-    def _came(self, opening: Opening, attempts: tuple[Attempt, ...], epoch: float) -> float:
-        """When a request came, by our clock; an opening knows it by the wall clock only."""
-        came = opening.at - epoch
-        if not attempts:
-            return came
-        first = attempts[0].began - self._start
-        # A skip is told a moment after it was decided, an attempt exactly when it began.
-        least = 0.0 if attempts[0].outcome == "skipped" else PAUSE
-        return came if least < first - came < 60.0 else first
+        return lines.Going(
+            opening.id,
+            opening.began - self._start,
+            chain,
+            opening.stream,
+            lines.tried(attempt, self._start),
+            opening.strict,
+            opening.within,
+        )
 
     def _chain(
         self, opening: Opening, attempts: tuple[Attempt, ...], told: list[lines.Line]

@@ -134,6 +134,8 @@ class Going(Line, frozen=True, tag="attempt"):
     chain: int
     stream: bool
     attempt: Tried
+    strict: bool = False
+    within: float | None = None
 
 
 class Done(Line, frozen=True, tag="request"):
@@ -147,6 +149,8 @@ class Done(Line, frozen=True, tag="request"):
     status: int
     seconds: float
     attempts: tuple[Tried, ...] = ()
+    strict: bool = False  # its client asked for the stricter table
+    within: float | None = None  # seconds, if its client set itself a limit
 
 
 class Benched(Line, frozen=True, tag="bench"):

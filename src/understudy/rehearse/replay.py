@@ -193,9 +193,8 @@ class Replay(Loop[Rerun]):
         if (leaves := asked.left_at) is not None:
             self._push(max(leaves, asked.at), rerun, LEAVE)
         era = self._era(asked)
-        stage = era.stage(asked.chain, self._barred.strict(asked))
-        own = [t.began for t in asked.attempts if t.late and t.outcome == "skipped"]
-        deadline = min((asked.at + era.timeout, *own))
+        stage = era.stage(asked.chain, asked.strict)
+        deadline = asked.at + min(era.timeout, asked.within or math.inf)
         chain = era.chain(asked.chain)
         late = asked.attempts[0].began - asked.at if asked.attempts else 0.0
         passed = bool(asked.attempts) and asked.attempts[0].outcome == "skipped"

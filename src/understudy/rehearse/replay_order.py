@@ -1,4 +1,4 @@
-"""What a journal tells between its lines: when a bench began, and which table was in force.
+"""What a journal tells between its lines: when a bench began, and when a skip was decided.
 
 An attempt's end is read off the clock a few microseconds after the bench it caused has begun. A
 caller that waits for that bench to end can tell the difference, so a replay must not lose it.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 
-from understudy.core.faults import Fault
 from understudy.observe.journal_lines import Benched, Cleared, Tried
 from understudy.rehearse.replay_read import Asked, Run
 
@@ -51,11 +50,7 @@ def _taken(benches: dict[str, list[float]], tried: Tried) -> float | None:
 
 
 class Barred:
-    """Who was benched when: nobody uses a benched credential but by the strict table.
-
-    A client may ask for that table (`x-understudy-policy`), and the journal is not told. The two
-    tables differ in two rows, and in what they do when all credentials of a target are out.
-    """
+    """Who was benched when."""
 
     def __init__(self, run: Run) -> None:
         self._spans: dict[str, list[tuple[float, float]]] = {}
@@ -90,42 +85,3 @@ class Barred:
         until = spans[place][1] if place >= 0 else -math.inf
         idle = bisect_left(self._busy, until) == bisect_left(self._busy, at)
         return until if at - SLACK < until <= at and idle else None
-
-    def strict(self, asked: Asked) -> bool:
-        """Did this request's client ask for the stricter table?"""
-        several = {m.target for m in asked.chain.members if len(m.credentials) > 1}
-        return any(
-            (tried.fault == Fault.AUTH and tried.then == "stop" and tried.first is None)
-            or (tried.fault == Fault.RATE_LIMIT and self._counted(tried, tried.target in several))
-            or (tried.n > 0 and self._out(tried, tried.credential, tried.began))
-            or (tried.then == "retry" and self._out(tried, tried.credential, tried.end))
-            for tried in asked.attempts
-        ) or any(self._too_late(tried, asked) for tried in asked.attempts)
-
-    def _counted(self, tried: Tried, several: bool) -> bool:
-        """Retried; or it had no hint and no bench is told, though no old one was in its way."""
-        if tried.then == "retry":
-            return True
-        if tried.outcome != "failed" or tried.retry_after is not None or tried.bench:
-            return False
-        target, _, share = keys_of(tried)
-        benches = self._spans.get(share if several else target, ())
-        return not any(tried.began <= since and until <= tried.end for since, until in benches)
-
-    def _too_late(self, tried: Tried, asked: Asked) -> bool:
-        """Admitted with nothing but benched credentials, and then there was no time left."""
-        if not tried.late or tried.outcome != "skipped":
-            return False
-        if any(other.n and other.target == tried.target for other in asked.attempts):
-            return False  # benched while it was being asked
-        labels = next((m.credentials for m in asked.chain.members if m.target == tried.target), ())
-        return all(self._out(tried, label, tried.began) for label in labels)
-
-    def _out(self, tried: Tried, label: str, at: float) -> bool:
-        provider = tried.target.partition("/")[0]
-        for key in (f"{provider}#{label}", f"{tried.target}#{label}"):
-            spans = self._spans.get(key, [])
-            place = bisect_left(spans, (at, 0.0)) - 1
-            if place >= 0 and at < spans[place][1]:
-                return True
-        return False

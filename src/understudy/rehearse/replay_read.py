@@ -36,6 +36,8 @@ class Asked:
     outcome: str  # "" if the journal ends before it does
     seconds: float
     attempts: tuple[Tried, ...]
+    strict: bool  # its client asked for the stricter table
+    within: float | None  # seconds, if its client set itself a limit
 
     @property
     def left_at(self) -> float | None:
@@ -197,7 +199,8 @@ class _Shelf:
         for d in self.done:
             chain = self.chains.get(d.chain)
             if chain is not None:
-                yield Asked(d.id, d.at, chain, d.stream, d.outcome, d.seconds, d.attempts)
+                rest = (d.outcome, d.seconds, d.attempts, d.strict, d.within)
+                yield Asked(d.id, d.at, chain, d.stream, *rest)
 
     def _unfinished(self) -> Iterator[Asked]:
         """Requests of which only attempts are known: the journal ends before they do."""
@@ -209,5 +212,6 @@ class _Shelf:
         for name, parts in open_.items():
             chain = self.chains.get(parts[-1].chain)
             if chain is not None:
-                attempts = tuple(going.attempt for going in parts)
-                yield Asked(name, parts[0].at, chain, parts[0].stream, "", 0.0, attempts)
+                one, attempts = parts[0], tuple(going.attempt for going in parts)
+                rest = ("", 0.0, attempts, one.strict, one.within)
+                yield Asked(name, one.at, chain, one.stream, *rest)
