@@ -13,6 +13,7 @@ from typing import Protocol
 import httptools
 
 from understudy.gateway.http import REASONS, Reply, Request, ServerLimits
+from understudy.providers.outbox import Outbox
 
 HEAD_MAX = 64 * 1024  # bytes of request line and headers
 
@@ -30,6 +31,7 @@ class Landlord(Protocol):
     last_visits: bool
     now: float
     loop: asyncio.AbstractEventLoop
+    outbox: Outbox
 
     def opened(self, connection: Connection) -> None: ...
     def closed(self, connection: Connection) -> None: ...
@@ -53,6 +55,7 @@ class Connection(asyncio.Protocol):
         "_size",
         "_task",
         "_transport",
+        "_unsent",
         "_url",
         "deadline",
         "on_body",
@@ -70,6 +73,7 @@ class Connection(asyncio.Protocol):
         self._task: asyncio.Task[None] | None = None  # that answers it, if one does
         self._queue: list[tuple[Request, Reply]] = []
         self._busy = False  # going through the queue
+        self._unsent: list[bytes] = []  # until the turn's end; see `Outbox`
         # Of the request that is arriving. The parser fills these; see the head of this module.
         self._url: list[bytes] = []
         self._fields: dict[bytes, bytes] = {}
@@ -150,7 +154,7 @@ class Connection(asyncio.Protocol):
         if length is not None and int(length) > self._server.limits.body:
             raise _BodyTooLarge
         if b"expect" in headers and headers[b"expect"].lower() == b"100-continue":
-            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            self.put(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_message_complete(self) -> None:
         assert self._parser is not None
@@ -206,7 +210,7 @@ class Connection(asyncio.Protocol):
         try:
             await work
         except asyncio.CancelledError:
-            self._transport.abort()
+            self.abort()
         except Exception as error:  # noqa: BLE001 - a bug of ours must not leave a client waiting
             self._apologise(request, reply, error)
         else:
@@ -220,7 +224,7 @@ class Connection(asyncio.Protocol):
         self._reply = self._task = None
         if not reply.keep or self._server.stopping or not reply.started:
             self._queue.clear()
-            self._transport.close()
+            self._close()
         elif self._queue:
             self._transport.resume_reading()
             if not self._busy:
@@ -234,7 +238,7 @@ class Connection(asyncio.Protocol):
         told = {"message": f"{request.method} {request.path} broke", "exception": error}
         self._server.loop.call_exception_handler(told)
         if reply.started:
-            return self._transport.abort()
+            return self.abort()
         why = "the gateway itself failed; its log says how"
         body = self._server.refusal(request.path, 500, why)
         reply.send(500, b"content-type: application/json\r\n", body)
@@ -243,10 +247,26 @@ class Connection(asyncio.Protocol):
     # -- from replies and the server ----------------------------------------------------------
 
     def put(self, data: bytes) -> None:
-        if not self._transport.is_closing():
+        if self._transport.is_closing():
+            return
+        if self._unsent or self._server.outbox.takes(self):
+            self._unsent.append(data)
+        else:
             self._transport.write(data)
 
+    def flush(self) -> None:
+        """See `Outbox`."""
+        unsent = self._unsent
+        if unsent and not self._transport.is_closing():
+            self._transport.write(unsent[0] if len(unsent) == 1 else b"".join(unsent))
+        unsent.clear()
+
+    def _close(self) -> None:
+        self.flush()
+        self._transport.close()
+
     def abort(self) -> None:
+        self.flush()
         self._transport.abort()
 
     def _refuse(self, status: int, why: str) -> None:
@@ -262,7 +282,7 @@ class Connection(asyncio.Protocol):
             b"HTTP/1.1 %d %b\r\nconnection: close\r\ncontent-type: application/json\r\n"
             b"content-length: %d\r\n\r\n%b" % (status, REASONS[status], len(body), body)
         )
-        self._transport.close()
+        self._close()
 
     def expire(self) -> None:
         """Its time is up: say so if it was in the middle of asking, else just end it."""
@@ -271,7 +291,7 @@ class Connection(asyncio.Protocol):
         elif self._reading and self._reply is None:
             self._refuse(408, "the request took too long to arrive")
         else:
-            self._transport.close()
+            self._close()
 
     @property
     def busy(self) -> bool:

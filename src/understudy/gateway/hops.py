@@ -114,8 +114,9 @@ class Posted(Hop):
 
     stream = False
     _answer: Answer | None = None
-    _connection: Connection | None = None
-    _task: asyncio.Task[None] | None = None
+    _connection: Connection | None = None  # a kept one that the request went to
+    _task: asyncio.Task[None] | None = None  # or who opens one for it
+    _post = ("", b"")  # path and body
 
     def __init__(self, exchange: Caller, cast: Cast, step: Try, provider: HttpProvider) -> None:
         super().__init__(exchange, cast, step)
@@ -125,11 +126,14 @@ class Posted(Hop):
     def start(self, path: str, body: bytes) -> None:
         """Raises what keeps the request from being sent at all."""
         credential = self._step.credential
+        self._post = (path, body)
         self._connection = self._provider.at_once(path, body, credential, self)
         if self._connection is None:
-            work = self._dialled(path, body)
-            self._task = asyncio.get_running_loop().create_task(work)
+            self._dial()
         self._await(term(self._step, self._own()))
+
+    def _dial(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._dialled(*self._post))
 
     async def _dialled(self, path: str, body: bytes) -> None:
         try:
@@ -153,10 +157,15 @@ class Posted(Hop):
         answer.push(self._arrived if answer.status < 300 else self._refused)
 
     def set_exception(self, error: Exception) -> None:
+        unsent = isinstance(error, ProviderError) and error.billing == "not_sent"
+        again = unsent and self._connection is not None
         self._connection = self._task = None
-        if not self._over:
-            self._end()
-            self._exchange.failed(error)
+        if self._over:
+            return
+        if again:  # a kept connection proved dead before a byte of the request left
+            return self._dial()
+        self._end()
+        self._exchange.failed(error)
 
     # -- told by the answer -------------------------------------------------------------------
 

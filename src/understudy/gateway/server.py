@@ -13,6 +13,7 @@ from collections.abc import Callable
 from understudy.core.health import Clock
 from understudy.gateway.connection import Application, Connection
 from understudy.gateway.http import ServerLimits
+from understudy.providers.outbox import Outbox
 
 __all__ = ["Application", "Server"]
 
@@ -41,10 +42,11 @@ class Server:
         self._listeners: list[asyncio.Server] = []
         self._ticking: asyncio.TimerHandle | None = None
         self.loop: asyncio.AbstractEventLoop
+        self.outbox: Outbox
 
     async def listen(self, host: str, port: int, *, reuse_port: bool = False) -> int:
         """Start; the port, which is the system's choice if 0 was given."""
-        self.loop = asyncio.get_running_loop()
+        self._settle()
         listener = await self.loop.create_server(
             lambda: Connection(self), host, port, backlog=2048, reuse_port=reuse_port
         )
@@ -55,11 +57,15 @@ class Server:
 
     async def listen_on(self, door: socket.socket) -> None:
         """Start on a socket that is bound already, beside others perhaps."""
-        self.loop = asyncio.get_running_loop()
+        self._settle()
         listener = await self.loop.create_server(lambda: Connection(self), sock=door, backlog=2048)
         self._listeners.append(listener)
         if self._ticking is None:
             self._tick()
+
+    def _settle(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.outbox = Outbox(self.loop)
 
     async def take(self, guest: socket.socket) -> None:
         """Serve a connection that was accepted elsewhere."""

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from understudy.providers.answer import Answer
 from understudy.providers.dial import dial
+from understudy.providers.outbox import Outbox
 from understudy.providers.transport import Limits, Origin, Outgoing
 from understudy.providers.trouble import Cut, trouble
 from understudy.providers.wire import CLOSING, Connection, Waiter
@@ -60,6 +61,7 @@ class Lane:
         self._taken = 0  # slots: connections, and those being opened
         self._line: deque[asyncio.Future[Connection | None]] = deque()
         self._gone: asyncio.Future[None] | None = None  # set while closing
+        self.outbox = Outbox(loop)
 
     def take(self) -> Connection | None:
         """An idle connection that can still be written to."""
@@ -190,8 +192,8 @@ class Pool:
     async def send(self, outgoing: Outgoing, limits: Limits) -> Answer:
         lane = self._lane(outgoing.origin)
         waiter: asyncio.Future[Answer] = lane.loop.create_future()
-        connection = self.at_once(outgoing, limits, waiter)
-        if connection is None:
+        connection = lane.take()
+        if connection is None or not connection.begin(outgoing, limits, waiter):
             connection = await lane.open(limits)
             if not connection.begin(outgoing, limits, waiter):
                 # It was dead and nothing was sent, so asking again cannot be billed twice.
@@ -210,9 +212,13 @@ class Pool:
             del waiter  # it holds an error, whose traceback holds this frame
 
     def at_once(self, outgoing: Outgoing, limits: Limits, waiter: Waiter) -> Connection | None:
-        """Send over a kept connection, if one is free: nothing is awaited. None: use `send`."""
-        connection = self._lane(outgoing.origin).take()
-        if connection is None or not connection.begin(outgoing, limits, waiter):
+        """Send over a kept connection, if one is free: nothing is awaited. None: use `send`.
+
+        An error whose billing is `not_sent` means the same: the connection has proved dead.
+        """
+        lane = self._lane(outgoing.origin)
+        connection = lane.take()
+        if connection is None or not connection.begin(outgoing, limits, waiter, lane.outbox):
             return None
         return connection
 

@@ -21,6 +21,7 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from understudy.core.errors import ProviderError
 from understudy.providers.answer import Answer
+from understudy.providers.outbox import Outbox
 from understudy.providers.transport import Limits, Origin, Outgoing
 from understudy.providers.trouble import Cut, Malformed, TooLarge, trouble
 
@@ -66,6 +67,7 @@ class Connection(asyncio.Protocol):
         "_poll",
         "_status",
         "_transport",
+        "_unsent",
         "_waiter",
         "idle_since",
         "on_body",
@@ -81,6 +83,7 @@ class Connection(asyncio.Protocol):
         self._limits = Limits()
         # The exchange; between two of them there is no answer, no head and nobody waiting.
         self._done = True
+        self._unsent = b""  # the request, until the turn's end; see `Outbox`
         self._bulky = False  # a request too large to have been written in one go
         self._status = 0  # of the final answer, once its head is complete
         self._keep = False
@@ -94,8 +97,14 @@ class Connection(asyncio.Protocol):
 
     # -- asked by the pool --------------------------------------------------------------------
 
-    def begin(self, outgoing: Outgoing, limits: Limits, waiter: Waiter) -> bool:
-        """Write a request; the waiter gets its answer. False: we were dead, nothing was sent."""
+    def begin(
+        self, outgoing: Outgoing, limits: Limits, waiter: Waiter, outbox: Outbox | None = None
+    ) -> bool:
+        """Write a request; the waiter gets its answer. False: we were dead, nothing was sent.
+
+        By an outbox it may be written later in this turn. If we are found dead only then, the
+        waiter gets an error whose billing is `not_sent`.
+        """
         transport = self._transport
         if transport is None or transport.is_closing():
             return False
@@ -105,7 +114,14 @@ class Connection(asyncio.Protocol):
         self._waiter = waiter
         body = outgoing.body
         self._bulky = len(body) > BULKY
-        transport.write(b"%bcontent-length: %d\r\n\r\n%b" % (outgoing.head, len(body), body))
+        data = b"%bcontent-length: %d\r\n\r\n%b" % (outgoing.head, len(body), body)
+        if outbox is not None and outbox.takes(self):
+            self._unsent = data
+            return True
+        return self._write(transport, data)
+
+    def _write(self, transport: asyncio.Transport, data: bytes) -> bool:
+        transport.write(data)
         if transport.is_closing():
             # The very first write failed: the peer had reset the connection, nothing went out.
             self.abort()
@@ -135,6 +151,7 @@ class Connection(asyncio.Protocol):
     def abort(self) -> None:
         """Close at once; an exchange under way is simply over."""
         self._done = True
+        self._unsent = b""
         self._answer = self._waiter = None
         if self._transport is not None:
             self._transport.abort()
@@ -150,6 +167,21 @@ class Connection(asyncio.Protocol):
         """Whoever began the exchange wants its answer no more."""
         if waiter is self._waiter:
             self.abort()
+
+    # -- asked by the outbox ------------------------------------------------------------------
+
+    def flush(self) -> None:
+        data, self._unsent = self._unsent, b""
+        waiter, transport = self._waiter, self._transport
+        if not data or waiter is None or transport is None:
+            return  # forsaken in the meantime, or told that we are dead
+        if transport.is_closing() or not self._write(transport, data):
+            self._not_sent(waiter)
+
+    def _not_sent(self, waiter: Waiter) -> None:
+        self.abort()
+        if not waiter.done():
+            waiter.set_exception(trouble(ConnectionResetError(), self._origin, sent=False))
 
     # -- asked by the answer ------------------------------------------------------------------
 
@@ -176,6 +208,9 @@ class Connection(asyncio.Protocol):
         if self._done:
             # Nobody asked. Whatever it is, the next exchange must not get it as an answer.
             self.abort()
+            return
+        if self._unsent and self._waiter is not None:
+            self._not_sent(self._waiter)  # nobody has asked yet
             return
         if self._answer is None:
             head = self._head = self._head + data if self._head else data
@@ -297,7 +332,9 @@ class Connection(asyncio.Protocol):
     def _ended(self, error: Exception | None) -> None:
         """The connection is gone in the middle of an exchange, unless this is how it ends."""
         answer = self._answer
-        if answer is None:
+        if self._unsent and self._waiter is not None:
+            self._not_sent(self._waiter)
+        elif answer is None:
             where = "in the middle of its head" if self._head else "without an answer"
             self._fail(error or Cut(f"closed the connection {where}"))
         elif error or answer.header("content-length") or answer.header("transfer-encoding"):
