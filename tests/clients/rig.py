@@ -17,7 +17,7 @@ from contextlib import (
     asynccontextmanager,
     contextmanager,
 )
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Thread
 from typing import TypeVar
 
@@ -201,8 +201,7 @@ async def _pair(setting: Setting, scene: Scene) -> AsyncIterator[House]:
         for each in (head, tail):
             stack.push_async_callback(each.aclose)
         made = house(head, tail, chat="head/m, tail/m")
-        made.keys = (ClientKey("tests", KEY),)
-        yield made
+        yield replace(made, keys=(ClientKey("tests", KEY),))
 
 
 @asynccontextmanager

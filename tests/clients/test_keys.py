@@ -64,7 +64,7 @@ def test_no_client_key_reaches_the_provider(backstage: Backstage) -> None:
     heads: list[Mapping[bytes, bytes]] = []
 
     async def far(request: Request, reply: Reply) -> None:
-        heads.append(request.headers)
+        heads.append(request.head.headers)
         reply.send(200, b"content-type: application/json\r\n", ANSWER)
 
     with (

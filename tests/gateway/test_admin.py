@@ -22,7 +22,7 @@ from understudy.gateway.admin import ENTRIES, RECORDS, Board, barred
 from understudy.gateway.app import Gateway
 from understudy.gateway.build import demo_house
 from understudy.gateway.house import House
-from understudy.gateway.http import Request
+from understudy.gateway.http import Head, Request
 from understudy.gateway.record import Opening, Record
 from understudy.testing import ManualClock
 
@@ -87,7 +87,7 @@ def test_without_the_admin_key_nothing_is_shown_or_done(
 
 def asked(headers: dict[str, str], peer: str = "127.0.0.1") -> Request:
     raw = {name.encode(): value.encode() for name, value in headers.items()}
-    request = Request("GET", b"/understudy/api/health", raw)
+    request = Request(Head("GET", b"/understudy/api/health", raw))
     request.peer = peer
     return request
 
@@ -349,10 +349,10 @@ def test_what_is_remembered_is_bounded() -> None:
     for n in range(RECORDS + 50):
         board.finished(Record(Opening(str(n), "openai", "m", False, "", 0.0), 200, "ok", 0.1))
         board.change(Change("clear", f"p/{n}"))
-    told = run(board._attempts(Request("GET", b"/x?limit=10000")))
+    told = run(board._attempts(Request(Head("GET", b"/x?limit=10000"))))
     assert (told["remembered"], len(rows(told, "requests"))) == (RECORDS, RECORDS)
     assert rows(told, "requests")[0]["request_id"] == str(RECORDS + 49)
-    health = run(board._health(Request("GET", b"/x?limit=1000")))
+    health = run(board._health(Request(Head("GET", b"/x?limit=1000"))))
     assert len(rows(health, "ledger")) == ENTRIES
 
 

@@ -11,6 +11,7 @@ import subprocess
 import xml.etree.ElementTree as ET
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,7 @@ async def staged(dialect: str) -> AsyncIterator[str]:
         for each in (head, tail):
             stack.push_async_callback(each.aclose)
         near = house(head, tail, chat="head/m, tail/m", other="head/other, tail/other")
-        near.keys = (ClientKey("suite", KEY),)
+        near = replace(near, keys=(ClientKey("suite", KEY),))
         yield await stack.enter_async_context(listening(near))
 
 

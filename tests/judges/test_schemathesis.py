@@ -12,6 +12,7 @@ import json
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from tests.clients.rig import KEY, Backstage, served
@@ -61,12 +62,12 @@ async def opened() -> AsyncIterator[str]:
         for each in (relay, vectors, tokens):
             stack.push_async_callback(each.aclose)
         runtime = Runtime(Setup(env={}), lambda line: None)
-        runtime.gateway.house = house(
+        open_house = house(
             Player("stage"), relay, vectors, tokens,
             played="stage/x", relayed="relay/m", counting="vectors/m, tokens/m",
         )  # fmt: skip
-        runtime.gateway.house.keys = (ClientKey("judge", KEY),)
-        runtime.gateway.house.admin_key = ADMIN
+        keys = (ClientKey("judge", KEY),)
+        runtime.gateway.house = replace(open_house, keys=keys, admin_key=ADMIN)
         port = await runtime.server.listen("127.0.0.1", 0)
         stack.push_async_callback(runtime.server.close)
         yield f"http://127.0.0.1:{port}"

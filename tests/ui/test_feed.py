@@ -16,7 +16,7 @@ from tests.ui.scene import Scene, playing, record
 from understudy.gateway.app import Gateway
 from understudy.gateway.build import demo_house
 from understudy.gateway.feed import BEATS, LISTENERS, PAST, SHOWN, SLICE, Feed, View
-from understudy.gateway.http import Reply, Request
+from understudy.gateway.http import Head, Reply, Request
 from understudy.providers.fake import Outcome
 from understudy.testing import Http, ManualClock
 
@@ -187,7 +187,7 @@ class Deaf:
 def test_who_takes_nothing_is_cut_off() -> None:
     outlet = Deaf()
     feed = Feed(Gateway(demo_house(ManualClock())), tick=0.001, patience=0.001)
-    request = Request("GET", EVENTS.encode(), LOOPBACK)
+    request = Request(Head("GET", EVENTS.encode(), LOOPBACK))
     request.peer = "127.0.0.1"
     run(feed.routes()["GET", EVENTS](request, Reply(outlet, True)))  # type: ignore[arg-type]
     assert (outlet.aborted, feed.listeners) == (True, 0)

@@ -12,7 +12,8 @@ from typing import Protocol
 
 import httptools
 
-from understudy.gateway.http import REASONS, Reply, Request, ServerLimits
+from understudy.gateway.heads import Heads
+from understudy.gateway.http import REASONS, Head, Reply, Request, ServerLimits
 from understudy.providers.outbox import Outbox
 
 HEAD_MAX = 64 * 1024  # bytes of request line and headers
@@ -32,6 +33,7 @@ class Landlord(Protocol):
     now: float
     loop: asyncio.AbstractEventLoop
     outbox: Outbox
+    heads: Heads
 
     def opened(self, connection: Connection) -> None: ...
     def closed(self, connection: Connection) -> None: ...
@@ -43,6 +45,7 @@ class Connection(asyncio.Protocol):
     __slots__ = (
         "_body",
         "_busy",
+        "_data",
         "_fields",
         "_headers",
         "_in_head",
@@ -79,6 +82,7 @@ class Connection(asyncio.Protocol):
         self._fields: dict[bytes, bytes] = {}
         self._body: list[bytes] = []
         self._headers: dict[bytes, bytes] = {}  # the same as `_fields`, names in lower case
+        self._data = b""  # the piece it came in, if that began with it
         self._size = 0  # bytes
         self._in_head = True
         self._reading = False  # part of a request has arrived
@@ -100,10 +104,12 @@ class Connection(asyncio.Protocol):
         self._server.opened(self)
 
     def data_received(self, data: bytes) -> None:
-        if not self._reading:
-            self._reading = True
-            if self._reply is None:
-                self.deadline = self._server.now + self._server.limits.read_seconds
+        begun = self._reading
+        if not begun:
+            known = self._server.heads.find(data)
+            if known is not None and len(known[1]) <= self._server.limits.body:
+                return self._asked(*known)
+            self._data = data
         self._size += len(data)
         try:
             assert self._parser is not None
@@ -117,6 +123,8 @@ class Connection(asyncio.Protocol):
         else:
             if self._size > HEAD_MAX:
                 self._weigh()
+            if self._reading and not begun and self._reply is None:
+                self.deadline = self._server.now + self._server.limits.read_seconds
 
     def connection_lost(self, error: Exception | None) -> None:
         self._server.closed(self)
@@ -147,10 +155,13 @@ class Connection(asyncio.Protocol):
 
     # -- from the parser ----------------------------------------------------------------------
 
+    def on_message_begin(self) -> None:
+        self._reading = True
+
     def on_headers_complete(self) -> None:
         self._in_head = False
         self._headers = headers = {k.lower(): v for k, v in self._fields.items()}
-        length = headers.get(b"content-length")
+        length = headers.pop(b"content-length", None)
         if length is not None and int(length) > self._server.limits.body:
             raise _BodyTooLarge
         if b"expect" in headers and headers[b"expect"].lower() == b"100-continue":
@@ -158,27 +169,23 @@ class Connection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         assert self._parser is not None
-        url, body = self._url, self._body
-        request = Request(
+        body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
+        head = Head(
             self._parser.get_method().decode("latin-1"),
-            url[0] if len(url) == 1 else b"".join(url),
+            b"".join(self._url),
             self._headers,
-            body[0] if len(body) == 1 else b"".join(body),
-            self._peer,
+            self._parser.should_keep_alive(),
         )
-        keep = self._parser.should_keep_alive()
-        reply = Reply(self, keep and not (self._server.stopping or self._server.last_visits))
-        url.clear()
-        body.clear()
+        if self._data:
+            self._server.heads.keep(self._data, head, body)
+            self._data = b""
+        self._url.clear()
+        self._body.clear()
         self._fields.clear()
         self._size = 0
         self._in_head = True
         self._reading = False
-        self._queue.append((request, reply))
-        if self._reply is not None:
-            self._transport.pause_reading()
-        elif not self._busy:
-            self._serve_queue()
+        self._asked(head, body)
 
     def _weigh(self) -> None:
         """More has come than a head may be: too long a head, or too large a body?"""
@@ -188,6 +195,15 @@ class Connection(asyncio.Protocol):
             self._refuse(*_size_problem(_BodyTooLarge(), self._server.limits))
 
     # -- one request after another ------------------------------------------------------------
+
+    def _asked(self, head: Head, body: bytes) -> None:
+        server = self._server
+        reply = Reply(self, head.keep and not (server.stopping or server.last_visits))
+        request = Request(head, body, self._peer)
+        if self._reply is None and not self._busy:
+            return self._serve(request, reply)
+        self._queue.append((request, reply))
+        self._transport.pause_reading()
 
     def _serve_queue(self) -> None:
         self._busy = True

@@ -38,35 +38,51 @@ class ServerLimits:
     drain_seconds: float = 30.0  # what running requests get when the server stops
 
 
-class Request:
-    """One request, whole. Its headers' names are in lower case."""
+class Head:
+    """What a request says before its body. Shared by all requests that say the same.
 
-    __slots__ = ("body", "headers", "method", "path", "peer", "query")
+    Names of headers are in lower case. The length is not among them: it is the body's own.
+    """
+
+    __slots__ = ("headers", "keep", "method", "path", "query", "secret")
 
     def __init__(
         self,
         method: str,
         target: bytes,
         headers: Mapping[bytes, bytes] = NO_HEADERS,
-        body: bytes = b"",
-        peer: str = "",
+        keep: bool = True,
     ) -> None:
         path, _, query = target.partition(b"?")
         self.method = method
         self.path = path.decode("latin-1")
         self.query = query.decode("latin-1")
+        self.headers = headers
+        self.keep = keep  # may the client ask again on this connection
+        self.secret: str | None = None  # the client's key, once somebody has looked for it
+
+
+class Request:
+    """One request, whole."""
+
+    __slots__ = ("body", "head", "method", "path", "peer")
+
+    def __init__(self, head: Head, body: bytes = b"", peer: str = "") -> None:
+        self.head = head
+        self.method = head.method
+        self.path = head.path
         self.body = body
         self.peer = peer
-        self.headers = headers
 
     def header(self, name: bytes) -> str:
         """The value of a header, given in lower case; "" if absent."""
-        value = self.headers.get(name)
+        value = self.head.headers.get(name)
         return "" if value is None else value.decode("latin-1")
 
     def parameter(self, name: str) -> str:
         """A query parameter; "" if absent."""
-        return parse_qs(self.query).get(name, [""])[0] if self.query else ""
+        query = self.head.query
+        return parse_qs(query).get(name, [""])[0] if query else ""
 
     @property
     def plain_path(self) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from understudy.core.health import Clock
 from understudy.gateway.connection import Application, Connection
+from understudy.gateway.heads import Heads
 from understudy.gateway.http import ServerLimits
 from understudy.providers.outbox import Outbox
 
@@ -43,6 +44,7 @@ class Server:
         self._ticking: asyncio.TimerHandle | None = None
         self.loop: asyncio.AbstractEventLoop
         self.outbox: Outbox
+        self.heads = Heads()
 
     async def listen(self, host: str, port: int, *, reuse_port: bool = False) -> int:
         """Start; the port, which is the system's choice if 0 was given."""

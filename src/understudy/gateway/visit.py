@@ -284,7 +284,15 @@ class Visit:
 
 
 def secret_of(request: Request) -> str:
-    """The client's key, wherever its SDK puts it (contract G7)."""
+    """The client's key; looked for once in each head."""
+    head = request.head
+    if head.secret is None:
+        head.secret = _secret(request)
+    return head.secret
+
+
+def _secret(request: Request) -> str:
+    """Wherever its SDK puts it (contract G7)."""
     bearer = request.header(b"authorization")
     if bearer[:7].lower() == "bearer ":
         return bearer[7:].strip()
