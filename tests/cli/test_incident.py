@@ -54,7 +54,7 @@ async def playing(written: list[bytes]) -> AsyncIterator[str]:
     finally:
         runtime.gateway.draining = True  # so that the feed ends
         await runtime.server.close()
-        runtime.gathered.flush()
+        runtime.lines.flush()
 
 
 def asked(address: str) -> str:

@@ -239,7 +239,7 @@ class Served:
 
     @property
     def lines(self) -> list[Told]:
-        self.runtime.gathered.flush()
+        self.runtime.lines.flush()
         return [json.loads(line) for line in b"".join(self.written).splitlines()]
 
     def events(self, name: str) -> list[Told]:

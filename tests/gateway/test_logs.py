@@ -28,7 +28,7 @@ from tests.rig import run
 from understudy.core.faults import Fault
 from understudy.core.target import Attempt
 from understudy.gateway.record import Opening, Record
-from understudy.observe.lines import Gathered, LogLines
+from understudy.observe.lines import LogLines
 
 ONCE = "[policy]\ntransient_retries = 0\n"
 
@@ -301,12 +301,13 @@ def test_a_bench_without_end_is_told_in_words() -> None:
 def test_lines_are_gathered_and_written_together() -> None:
     written: list[bytes] = []
     due: list[object] = []
-    gathered = Gathered(written.append, due.append)
+    lines = LogLines(written.append, lambda: 1.0, later=due.append)
     for n in range(5000):
-        gathered(b"%d\n" % n)
+        lines.note("counted", n=n)
     assert len(written) == 1  # the first 4,096 did not wait
-    gathered.flush()
-    gathered.flush()
+    lines.flush()
+    lines.flush()
     assert len(written) == 2
-    assert b"".join(written) == b"".join(b"%d\n" % n for n in range(5000))
+    told = [json.loads(line)["n"] for line in b"".join(written).splitlines()]
+    assert told == list(range(5000))
     assert len(due) == 2

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from understudy.core.faults import Fault
+from understudy.core.values import quick
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,8 @@ class Target:
         return self.key
 
 
-@dataclass(frozen=True, slots=True)
+@quick
+@dataclass(frozen=True)
 class Attempt:
     """What happened at one target once. Logs, headers, metrics and errors are made from it."""
 

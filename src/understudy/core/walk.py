@@ -177,7 +177,11 @@ class _Trip:
     def free(self, accounts: tuple[Account, ...]) -> tuple[Account, ...]:
         """Those that nobody benched while others were tried."""
         health = self.stage.health
-        return accounts if health is None else tuple(a for a in accounts if not is_out(a, health))
+        return (
+            accounts
+            if health is None or not accounts
+            else tuple(a for a in accounts if not is_out(a, health))
+        )
 
     def skip(self, candidate: Candidate, hurdle: Obstacle) -> None:
         reason = f"skipped, {hurdle.reason}"
@@ -198,7 +202,7 @@ class _Trip:
     def share(self, place: int, now: float) -> float:
         """Seconds this candidate may take: an equal part of what is left while others remain."""
         later = self.chain[place + 1 :]
-        others = sum(obstacle(c, self.stage, self.floor) is None for c in later)
+        others = sum(obstacle(c, self.stage, self.floor) is None for c in later) if later else 0
         return (self.deadline - now) / (1 + others)
 
     def larger(self, place: int) -> bool:

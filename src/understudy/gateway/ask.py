@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 import msgspec
 
@@ -57,7 +58,7 @@ SHALLOW = msgspec.json.Decoder(dict[str, msgspec.Raw])
 ENCODER = msgspec.json.Encoder()
 KEY = b'"model"'
 EVENTS = b"text/event-stream"
-VALUE = re.compile(rb'[ \t\r\n]*:[ \t\r\n]*"([^"\\]*)"')
+VALUE = re.compile(rb'"model"[ \t\r\n]*:[ \t\r\n]*"([^"\\]*)"')
 
 
 def peek(body: bytes) -> Peek:
@@ -72,20 +73,22 @@ def peek(body: bytes) -> Peek:
 
 def with_model(body: bytes, old: str, new: str) -> bytes:
     """The body with its model replaced and nothing else touched."""
-    at = body.find(KEY)
-    if at >= 0 and body.find(KEY, at + len(KEY)) < 0:  # one alone: this is it
-        found = VALUE.match(body, at + len(KEY))
+    if body.count(KEY) == 1:  # one alone: this is it
+        found = VALUE.search(body)
         if found is not None and found[1] == old.encode():
-            return b"%b%b%b" % (
-                body[: found.start(1)],
-                ENCODER.encode(new)[1:-1],
-                body[found.end(1) :],
-            )
+            start, end = found.span(1)
+            return b"%b%b%b" % (body[:start], _written(new), body[end:])
     try:
         fields = SHALLOW.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidRequest(f"the body is not JSON: {error}") from None
     return ENCODER.encode({**fields, "model": msgspec.Raw(ENCODER.encode(new))})
+
+
+@lru_cache(512)
+def _written(name: str) -> bytes:
+    """A model's name as it stands between quotes."""
+    return ENCODER.encode(name)[1:-1]
 
 
 def _field(message: str) -> str:

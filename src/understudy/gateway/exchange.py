@@ -10,7 +10,7 @@ from dataclasses import replace
 from secrets import token_hex
 from typing import Protocol
 
-from understudy.core.errors import ChainExhausted, InvalidRequest, ProviderError
+from understudy.core.errors import ChainExhausted, InvalidRequest, ProviderError, bare
 from understudy.core.faults import Fault
 from understudy.core.target import Attempt
 from understudy.core.walk import COMMITTED, RELAY, Step, Try, Wait, walk
@@ -39,7 +39,7 @@ STAMPS = {"openai": "created", "responses": "created_at"}  # where an answer's t
 
 
 class Client(Protocol):
-    """Who asked. Told of every attempt, and at last of one outcome."""
+    """Who asked. Told of every attempt that gave no answer, and at last of one outcome."""
 
     reply: Reply
 
@@ -123,7 +123,8 @@ class Exchange:
                 except StopIteration as end:
                     return self._client.answered(end.value)
                 except (ProviderError, ChainExhausted, InvalidRequest) as failure:
-                    return self._client.failed(failure)
+                    # Its traceback leads to frames that know it: it would wait for the collector.
+                    return self._client.failed(bare(failure))
                 try:
                     return self._act(step)
                 except Exception as problem:  # noqa: BLE001 - the walk decides what to do with it
@@ -158,19 +159,24 @@ class Exchange:
         provider = self.cast.providers[step.target.provider]
         model, errand = step.target.model, self.ask.errand
         if errand is not None:
-            able = _able(provider, errand)
-            hop = Whole(self, self.cast, step, able, self._run_errand)
-            hop.start(errand.path(model), self._body(step))
-        elif not isinstance(provider, HttpProvider):
+            return self._on_errand(_able(provider, errand), errand, step)
+        if not isinstance(provider, HttpProvider):
             played = PlayedWhole(self, self.cast, step, self._call(step), self._written)
             played.start()
             return played
-        elif self._relays(provider, step):
-            hop = Whole(self, self.cast, step, provider, self._relayed)
-            hop.start(provider.dialect.path(model, False), self._body(step))
+        hop, path = Whole(self, self.cast, step), provider.dialect.path(model, False)
+        if self._relays(provider, step):
+            hop.read = self._relayed
+            hop.start(provider, path, self._body(step))
         else:
-            hop = Whole(self, self.cast, step, provider, self._translated)
-            hop.start(provider.dialect.path(model, False), self._foreign(provider, step))
+            hop.read = self._translated
+            hop.start(provider, path, self._foreign(provider, step))
+        return hop
+
+    def _on_errand(self, provider: HttpProvider, errand: Errand, step: Try) -> Hop:
+        hop = Whole(self, self.cast, step)
+        hop.read = self._run_errand
+        hop.start(provider, errand.path(step.target.model), self._body(step))
         return hop
 
     def _stream(self, step: Try) -> Hop:
@@ -179,13 +185,13 @@ class Exchange:
             played = PlayedStream(self, self.cast, step, self._call(step), self._writer())
             played.start()
             return played
+        hop, path = Streamed(self, self.cast, step), provider.dialect.path(model, True)
         if self._relays(provider, step):
-            hop = Streamed(self, self.cast, step, provider, Alike(provider, model))
-            hop.start(provider.dialect.path(model, True), self._body(step))
+            hop.flow = Alike(provider, model)
+            hop.start(provider, path, self._body(step))
         else:
-            flow = Translated(provider.dialect.reader(), self._writer())
-            hop = Streamed(self, self.cast, step, provider, flow)
-            hop.start(provider.dialect.path(model, True), self._foreign(provider, step))
+            hop.flow = Translated(provider.dialect.reader(), self._writer())
+            hop.start(provider, path, self._foreign(provider, step))
         return hop
 
     def _relayed(self, provider: HttpProvider, body: bytes) -> bytes:
@@ -276,7 +282,8 @@ class Exchange:
 
     def _note(self, attempt: Attempt) -> None:
         self.story.append(attempt)
-        self._client.attempt(attempt)
+        if attempt.outcome != "ok":  # the record tells
+            self._client.attempt(attempt)
 
 
 def _able(provider: Provider, errand: Errand) -> HttpProvider:

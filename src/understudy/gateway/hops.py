@@ -114,20 +114,17 @@ class Posted(Hop):
 
     stream = False
     _answer: Answer | None = None
+    _provider: HttpProvider
+    _parts: list[bytes] | None = None  # of a body that does not come at once
     _connection: Connection | None = None  # a kept one that the request went to
     _task: asyncio.Task[None] | None = None  # or who opens one for it
     _post = ("", b"")  # path and body
 
-    def __init__(self, exchange: Caller, cast: Cast, step: Try, provider: HttpProvider) -> None:
-        super().__init__(exchange, cast, step)
-        self._provider = provider
-        self._parts: list[bytes] = []
-
-    def start(self, path: str, body: bytes) -> None:
+    def start(self, provider: HttpProvider, path: str, body: bytes) -> None:
         """Raises what keeps the request from being sent at all."""
-        credential = self._step.credential
+        self._provider = provider
         self._post = (path, body)
-        self._connection = self._provider.at_once(path, body, credential, self)
+        self._connection = provider.at_once(path, body, self._step.credential, self)
         if self._connection is None:
             self._dial()
         self._await(term(self._step, self._own()))
@@ -176,19 +173,20 @@ class Posted(Hop):
         body = self._whole(data, last)
         if body is not None:
             assert self._answer is not None
-            self._fail(self._provider.refused(self._answer, body, stream=self.stream))
+            key, stream = self._step.target.key, self.stream
+            self._fail(self._provider.refused(self._answer, body, stream=stream, target=key))
 
     def _whole(self, data: bytes | None, last: bool) -> bytes | None:
         """The body once all of it is here. One that breaks off has failed by then."""
-        if data:
-            self._parts.append(data)
-        if not last:
-            return None
         if data is None:
             self._fail(self._broken_off())
             return None
-        parts = self._parts
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        if self._parts is None:
+            if last:
+                return data
+            self._parts = []
+        self._parts.append(data)
+        return b"".join(self._parts) if last else None
 
     def _broken_off(self) -> ProviderError:
         known = None if self._answer is None else self._answer.error
@@ -214,29 +212,21 @@ class Posted(Hop):
 
 
 class Whole(Posted):
-    """A plain request. `read` makes the client's answer of the target's, or raises."""
+    """A plain request."""
 
-    def __init__(
-        self,
-        exchange: Caller,
-        cast: Cast,
-        step: Try,
-        provider: HttpProvider,
-        read: Callable[[HttpProvider, bytes], bytes],
-    ) -> None:
-        super().__init__(exchange, cast, step, provider)
-        self._read = read
+    # Makes the client's answer of the target's, or raises.
+    read: Callable[[HttpProvider, bytes], bytes]
 
     def _own(self) -> float:
         return self._provider.patience.response
 
     def _arrived(self, data: bytes | None, last: bool) -> None:
-        body = data if last and data and not self._parts else self._whole(data, last)
+        body = self._whole(data, last)
         if body is None:
             return
         self._end()
         try:
-            answer = self._read(self._provider, body)
+            answer = self.read(self._provider, body)
         except Exception as error:  # noqa: BLE001 - the walk decides what to do with it
             self._exchange.failed(self._no_answer(error))
         else:
@@ -247,26 +237,21 @@ class Streamed(Posted):
     """A stream: held up to its first content, then pushed on as it comes."""
 
     stream = True
-
-    def __init__(
-        self, exchange: Caller, cast: Cast, step: Try, provider: HttpProvider, flow: Flow
-    ) -> None:
-        super().__init__(exchange, cast, step, provider)
-        self._flow = flow
+    flow: Flow
 
     @property
     def first(self) -> bytes:
-        return self._flow.first
+        return self.flow.first
 
     @property
     def usage(self) -> Usage | None:
-        return self._flow.usage
+        return self.flow.usage
 
     def _own(self) -> float:
         return self._provider.patience.first_byte
 
     def parting(self, status: int, message: str, kind: str) -> bytes:
-        return self._flow.parting(status, message, kind)
+        return self.flow.parting(status, message, kind)
 
     def carry(self, reply: Reply) -> None:
         super().carry(reply)
@@ -279,22 +264,22 @@ class Streamed(Posted):
         if data is None:
             return self._fail(self._broken_off())
         try:
-            if (data and self._flow.hold(data)) or (last and self._ended()):
+            if (data and self.flow.hold(data)) or (last and self._ended()):
                 self._exchange.committed(self)
-                if self._reply is not None and (last or self._flow.done):
+                if self._reply is not None and (last or self.flow.done):
                     self._finish()
         except Exception as error:  # noqa: BLE001 - the walk decides what to do with it
             self._fail(self._no_answer(error, self._reply is not None))
 
     def _ended(self) -> bool:
-        self._flow.end()
+        self.flow.end()
         return True
 
     def _passed(self, data: bytes | None, last: bool) -> None:
         """After it."""
         if data is None:
             return self._fail(_cut(self._broken_off()))
-        reply, flow = self._reply, self._flow
+        reply, flow = self._reply, self.flow
         assert reply is not None
         try:
             if data:
@@ -313,7 +298,7 @@ class Streamed(Posted):
     def _finish(self) -> None:
         answer = self._answer
         assert answer is not None
-        rest = self._flow.over()
+        rest = self.flow.over()
         self._end()
         if not answer.done:
             answer.finish()

@@ -6,8 +6,11 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import parse_qs, unquote
+
+if TYPE_CHECKING:
+    from understudy.gateway.wishes import Wishes
 
 REASONS = {status.value: status.phrase.encode() for status in HTTPStatus}
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -44,7 +47,7 @@ class Head:
     Names of headers are in lower case. The length is not among them: it is the body's own.
     """
 
-    __slots__ = ("headers", "keep", "method", "path", "query", "secret")
+    __slots__ = ("headers", "keep", "method", "path", "query", "wishes")
 
     def __init__(
         self,
@@ -59,7 +62,7 @@ class Head:
         self.query = query.decode("latin-1")
         self.headers = headers
         self.keep = keep  # may the client ask again on this connection
-        self.secret: str | None = None  # the client's key, once somebody has looked for it
+        self.wishes: Wishes | None = None  # once somebody has looked
 
 
 class Request:

@@ -30,7 +30,7 @@ from understudy.gateway.ties import Ties
 from understudy.gateway.watch import Watched
 from understudy.observe.journal import Journal
 from understudy.observe.journal_thread import Scribe
-from understudy.observe.lines import Gathered, LogLines
+from understudy.observe.lines import LogLines
 from understudy.observe.metrics import TEXT, Metrics
 from understudy.observe.tracing import NoTracing, Tracing, tracer_provider
 from understudy.providers.http import HttpProvider
@@ -136,9 +136,8 @@ class Runtime:
         self.server = Server(
             gateway, gateway.refuse, limits=self.opened.house.limits, clock=time.monotonic
         )
-        self.gathered = Gathered(write, _later)
         access = self.opened.house.rules.access_log
-        self.lines = LogLines(self.gathered, gateway.wall, access=access)
+        self.lines = LogLines(write, gateway.wall, access=access, later=_later)
         self._scribe = self._begin_journal()
         readers = (self.lines, self.metrics, self.board, self.feed)
         gateway.readers = (*readers, *self._journal(), *self._tracing())
@@ -198,7 +197,7 @@ class Runtime:
         if self.crew is not None:
             await self.crew.close()
         self.lines.note("stopped")
-        self.gathered.flush()
+        self.lines.flush()
 
     async def _close(self) -> None:
         """Whoever balances load gets time to see that we are not ready; all is still served."""

@@ -67,7 +67,7 @@ class Server:
 
     def _settle(self) -> None:
         self.loop = asyncio.get_running_loop()
-        self.outbox = Outbox(self.loop)
+        self.outbox = Outbox.of(self.loop)
 
     async def take(self, guest: socket.socket) -> None:
         """Serve a connection that was accepted elsewhere."""

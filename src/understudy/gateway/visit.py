@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable
+from functools import lru_cache
 from typing import Protocol
 
 from understudy.core.errors import InvalidRequest, SpecError
@@ -23,6 +24,7 @@ from understudy.gateway.limits import Gate, Turned
 from understudy.gateway.record import Opening, Record
 from understudy.gateway.refusals import JSON, Refusal, apologise, of_error, story
 from understudy.gateway.surfaces import PATHS, Surfaces, is_surface
+from understudy.gateway.wishes import wishes_of
 from understudy.timers import Handle, call_later
 
 Route = Callable[[Request, Reply], Awaitable[None]]
@@ -54,7 +56,6 @@ class Visit:
 
     label = ""  # of the client's key
     _ask: Ask | None = None
-    _strict = False
     _within: float | None = None  # seconds, if the client set itself a limit
     _gate: Gate | None = None
     _inside = False
@@ -70,7 +71,8 @@ class Visit:
         self._desk = desk
         self._house = desk.house  # it may be replaced while we are inside
         self._request = request
-        self._id = request_id(request) or desk.new_id()
+        self._wishes = wishes = wishes_of(request)
+        self._id = wishes.id or desk.new_id()
         self._began = began  # clock seconds
         self._dialect: Dialect = desk.surfaces.spoken(request.path)  # of errors
 
@@ -88,9 +90,7 @@ class Visit:
             ask = self._ask = self._desk.surfaces.read(self._request)
             if ask is None:
                 return self._turn_away(lost(self._request, self._desk.routes))
-            wish = self._request.header(b"x-understudy-policy")
-            cast = house.cast(ask.model, wish)
-            self._strict = wish == "fail_fast"
+            cast = house.cast(ask.model, self._wishes.policy)
             deadline = self._began + self._timeout(house)
         except (InvalidRequest, SpecError) as error:
             return self._turn_away(of_error(error, self._dialect.name))
@@ -124,8 +124,6 @@ class Visit:
         return self._desk.wall()
 
     def attempt(self, attempt: Attempt) -> None:
-        if attempt.outcome == "ok":  # the record tells
-            return
         if attempt.outcome != "skipped":
             self._number += 1
         assert self._opening is not None
@@ -198,7 +196,7 @@ class Visit:
         house = self._house
         if not house.keys:
             return True
-        known = house.who(secret_of(self._request))
+        known = house.who(self._wishes.secret)
         self.label = "" if known is None else known.label
         return known is not None
 
@@ -244,7 +242,7 @@ class Visit:
 
     def _opened(self) -> Opening:
         ask, desk = self._ask, self._desk
-        trace = self._request.header(b"traceparent") if desk.traced else ""
+        wishes = self._wishes
         errand = ERRANDS.get(self._request.path) if ask is None else ask.errand
         surface = self._dialect.name if errand is None else errand.name
         model, stream = ("", False) if ask is None else (ask.model, ask.stream)
@@ -255,15 +253,15 @@ class Visit:
             stream,
             self.label,
             desk.wall(),
-            trace,
+            wishes.trace if desk.traced else "",
             self._began,
-            self._strict,
+            wishes.policy == "fail_fast",
             self._within,
         )
 
     def _timeout(self, house: House) -> float:
         """The house's limit, or the client's if that is tighter."""
-        wish = self._request.header(b"x-understudy-timeout")
+        wish = self._wishes.timeout
         ours = house.rules.timeout
         if not wish:
             return ours
@@ -281,33 +279,6 @@ class Visit:
         headers = JSON + _headers(self._id, attempts, "") + extra.encode("latin-1")
         body = b"" if self._request.method == "HEAD" else refusal.written(self._dialect)
         self.reply.send(refusal.status, headers, body)
-
-
-def secret_of(request: Request) -> str:
-    """The client's key; looked for once in each head."""
-    head = request.head
-    if head.secret is None:
-        head.secret = _secret(request)
-    return head.secret
-
-
-def _secret(request: Request) -> str:
-    """Wherever its SDK puts it (contract G7)."""
-    bearer = request.header(b"authorization")
-    if bearer[:7].lower() == "bearer ":
-        return bearer[7:].strip()
-    return (
-        request.header(b"x-api-key")
-        or request.header(b"x-goog-api-key")
-        or request.header(b"api-key")
-        or request.parameter("key")
-    )
-
-
-def request_id(request: Request) -> str:
-    """The client's own id if it is a sane one, else ""."""
-    given = request.header(b"x-request-id")
-    return given if len(given) <= 128 and given.isascii() and given.isprintable() else ""
 
 
 def lost(request: Request, routes: dict[tuple[str, str], Route]) -> Refusal:
@@ -335,12 +306,23 @@ def _too_many(turned: Turned) -> Refusal:
 
 def _headers(identity: str, attempts: list[Attempt], served: str) -> bytes:
     """Who was asked and who answered; header-safe, whatever clients call their models."""
+    at_once = len(attempts) == 1 and served
+    told = _at_once(served) if at_once else _told(attempts, served)
+    return b"x-request-id: %b\r\n%b" % (identity.encode(), told)
+
+
+@lru_cache(512)
+def _at_once(target: str) -> bytes:
+    """The first one asked has answered, as nearly always."""
+    return _told([Attempt(target, "ok")], target)
+
+
+def _told(attempts: list[Attempt], served: str) -> bytes:
     tale = story(attempts)
     if not tale.isprintable():
         tale, served = _escaped(tale), _escaped(served)
     target = f"x-understudy-target: {served}\r\n" if served else ""
-    told = f"x-request-id: {identity}\r\nx-understudy-attempts: {tale}\r\n{target}"
-    return told.encode("ascii", "backslashreplace")
+    return f"x-understudy-attempts: {tale}\r\n{target}".encode("ascii", "backslashreplace")
 
 
 def _escaped(text: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from understudy.core.target import Attempt
+from understudy.core.values import quick
 from understudy.messages.parts import (
     Extra,
     File,
@@ -20,7 +21,8 @@ from understudy.messages.parts import (
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "other"]
 
 
-@dataclass(frozen=True, slots=True)
+@quick
+@dataclass(frozen=True)
 class Usage:
     """Tokens as the wire counts them.
 

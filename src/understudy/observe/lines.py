@@ -18,17 +18,31 @@ from understudy.gateway.record import Opening, Record
 
 SNIPPET = 200
 TOLD_MOST = 10_000  # benches whose end is told; clients may name models without end
+TOGETHER = 4096  # lines that are written without waiting for more
 Write = Callable[[bytes], None]
+Later = Callable[[Callable[[], None]], None]
 ENCODER = msgspec.json.Encoder()
 
 
 class LogLines:
-    """Writes lines as attempts fail and requests end."""
+    """Writes lines as attempts fail and requests end.
 
-    def __init__(self, write: Write, wall: Callable[[], float], *, access: bool = True) -> None:
+    `later` calls back when lines are to be written; without one they are written at once.
+    """
+
+    def __init__(
+        self,
+        write: Write,
+        wall: Callable[[], float],
+        *,
+        access: bool = True,
+        later: Later | None = None,
+    ) -> None:
         self.access = access
         self._write = write
         self._wall = wall
+        self._later = later
+        self._lines: list[object] = []
         self._benched: set[str] = set()  # keys whose bench was told, and not yet its end
 
     def attempt(self, opening: Opening, attempt: Attempt, number: int) -> None:
@@ -55,13 +69,13 @@ class LogLines:
             _length(attempt.benched),
             opening.stream,
         )
-        self._write(ENCODER.encode(line) + b"\n")
+        self._put(line)
 
     def finished(self, record: Record) -> None:
         if len(record.attempts) > 1 or record.outcome != "ok":
             self._told_of_failures(record)
         if self.access:
-            self._write(ENCODER.encode(access_line(record)) + b"\n")
+            self._put(access_line(record))
 
     def _told_of_failures(self, record: Record) -> None:
         failed = [a for a in record.attempts if a.outcome == "failed"]
@@ -76,7 +90,7 @@ class LogLines:
                 str(failed[-1].fault),
                 record.opening.stream,
             )
-            self._write(ENCODER.encode(line) + b"\n")
+            self._put(line)
         elif record.outcome == "failed" and record.attempts:
             self._exhausted(record, failed)
 
@@ -103,7 +117,7 @@ class LogLines:
             round(record.seconds * 1000, 3),
             stream=record.opening.stream,
         )
-        self._write(ENCODER.encode(line) + b"\n")
+        self._put(line)
 
     def change(self, change: Change, now: float) -> None:
         """Somebody is benched, or is no longer; `now` by the tracker's clock."""
@@ -122,8 +136,19 @@ class LogLines:
         """Something about the process itself: a reload, a lost neighbour."""
         self._put({"event": event, "level": level, "at": round(self._wall(), 3), **fields})
 
-    def _put(self, line: dict[str, object]) -> None:
-        self._write(ENCODER.encode(line) + b"\n")
+    def _put(self, line: object) -> None:
+        lines = self._lines
+        lines.append(line)
+        if len(lines) == 1 and self._later is not None:
+            self._later(self.flush)
+        elif self._later is None or len(lines) >= TOGETHER:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was gathered, all of it together."""
+        lines, self._lines = self._lines, []
+        if lines:
+            self._write(ENCODER.encode_lines(lines))
 
 
 class Failover(msgspec.Struct, omit_defaults=True, gc=False):
@@ -203,7 +228,7 @@ def access_line(record: Record) -> Access:
         None if usage is None else usage.total_input,
         None if usage is None else usage.total_output,
         cut(record.reason) if record.reason else "",
-        {} if len(record.attempts) == 1 and usage is not None else _reasons(record.attempts),
+        _reasons(record.attempts) if len(record.attempts) > 1 or record.outcome != "ok" else {},
     )
 
 
@@ -225,24 +250,3 @@ def _ends(attempt: Attempt) -> bool:
 
 def cut(text: str) -> str:
     return text if len(text) <= SNIPPET else text[: SNIPPET - 1] + "…"
-
-
-class Gathered:
-    """Collects lines and hands them on together: one write for many requests."""
-
-    def __init__(self, write: Write, later: Callable[[Callable[[], None]], None]) -> None:
-        self._write = write
-        self._later = later
-        self._lines: list[bytes] = []
-
-    def __call__(self, line: bytes) -> None:
-        self._lines.append(line)
-        if len(self._lines) == 1:
-            self._later(self.flush)
-        elif len(self._lines) >= 4096:
-            self.flush()
-
-    def flush(self) -> None:
-        lines, self._lines = self._lines, []
-        if lines:
-            self._write(b"".join(lines))

@@ -66,21 +66,14 @@ class Tokens:
         return (spent + self.output * (prices.output_price or Decimal(0))) / MILLION
 
 
-class Names:
+class Names(dict[str, str]):
     """Label values, a bounded number of them."""
 
-    __slots__ = ("_known",)
-
-    def __init__(self) -> None:
-        self._known: dict[str, str] = {}
-
-    def __call__(self, name: str) -> str:
-        known = self._known.get(name)
-        if known is None:
-            known = OTHER
-            if len(self._known) < MOST:
-                known = self._known[name] = name
-        return known
+    def __missing__(self, name: str) -> str:
+        if len(self) >= MOST:
+            return OTHER
+        self[name] = name
+        return name
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +118,7 @@ class Metrics:
         self._attempted(attempt)
 
     def _attempted(self, attempt: Attempt) -> None:
-        target = self._target(attempt.target)
+        target = self._target[attempt.target]
         self.attempts[target, attempt.word] += 1
         if attempt.outcome != "skipped":
             self.attempt_latency[target].add(attempt.seconds)
@@ -135,21 +128,21 @@ class Metrics:
             self.failovers[target] += 1
 
     def finished(self, record: Record) -> None:
-        surface = record.opening.surface
-        if record.attempts and record.attempts[-1].outcome == "ok":
-            self._attempted(record.attempts[-1])
-        self.requests[surface, record.status, record.outcome] += 1
-        self.latency[surface].add(record.seconds)
-        if record.opening.stream:
+        opening, attempts, usage = record.opening, record.attempts, record.usage
+        if attempts and attempts[-1].outcome == "ok":
+            self._attempted(attempts[-1])
+        self.requests[opening.surface, record.status, record.outcome] += 1
+        self.latency[opening.surface].add(record.seconds)
+        if opening.stream:
             self.streams[record.outcome] += 1
-        if record.usage is not None:
-            self.tokens[self._target(record.target)].add(record.usage)
+        if usage is not None:
+            self.tokens[self._target[record.target]].add(usage)
 
     def change(self, change: Change) -> None:
         """A listener of the health tracker."""
         if change.bench is not None:
             cause = str(change.bench.fault or change.bench.source)
-            self.benches[self._key(change.key), cause] += 1
+            self.benches[self._key[change.key], cause] += 1
 
     @property
     def unpriced(self) -> bool:

@@ -242,12 +242,14 @@ class HttpProvider:
             **self.settings.headers,
         }
 
-    def refused(self, answer: Answer, body: bytes, *, stream: bool) -> ProviderError:
+    def refused(
+        self, answer: Answer, body: bytes, *, stream: bool, target: str = ""
+    ) -> ProviderError:
         """An HTTP error status, classified from everything it said."""
         verdict, said = self._seen(answer, body, stream)
         error = ProviderError(
             verdict.fault,
-            self.name,
+            target or self.name,
             answer.status,
             verdict.retry_after,
             message=said,

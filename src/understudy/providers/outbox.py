@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import Protocol
+from weakref import WeakKeyDictionary
 
 
 class Sender(Protocol):
@@ -19,9 +20,14 @@ class Sender(Protocol):
 
 
 class Outbox:
-    """The writes of one event loop, or of a part of it."""
+    """The writes of one event loop."""
 
     __slots__ = ("_loop", "_queue", "_turning")
+
+    @staticmethod
+    def of(loop: asyncio.AbstractEventLoop) -> Outbox:
+        """The one that everybody in this loop shares."""
+        return KNOWN.get(loop) or KNOWN.setdefault(loop, Outbox(loop))
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -42,3 +48,6 @@ class Outbox:
         queue, self._queue = self._queue, []
         for sender in queue:
             sender.flush()
+
+
+KNOWN: WeakKeyDictionary[asyncio.AbstractEventLoop, Outbox] = WeakKeyDictionary()

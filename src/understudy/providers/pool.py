@@ -61,7 +61,7 @@ class Lane:
         self._taken = 0  # slots: connections, and those being opened
         self._line: deque[asyncio.Future[Connection | None]] = deque()
         self._gone: asyncio.Future[None] | None = None  # set while closing
-        self.outbox = Outbox(loop)
+        self.outbox = Outbox.of(loop)
 
     def take(self) -> Connection | None:
         """An idle connection that can still be written to."""
@@ -216,11 +216,12 @@ class Pool:
 
         An error whose billing is `not_sent` means the same: the connection has proved dead.
         """
-        lane = self._lane(outgoing.origin)
-        connection = lane.take()
-        if connection is None or not connection.begin(outgoing, limits, waiter, lane.outbox):
+        lanes = self._loops.get(asyncio.get_running_loop())
+        lane = None if lanes is None else lanes.get(outgoing.origin.key)
+        connection = None if lane is None else lane.take()
+        if lane is None or connection is None:
             return None
-        return connection
+        return connection if connection.begin(outgoing, limits, waiter, lane.outbox) else None
 
     async def aclose(self) -> None:
         """Close every connection; those of other event loops as soon as they look."""

@@ -317,9 +317,8 @@ class Connection(asyncio.Protocol):
 
     def _cut_head(self) -> bytes:
         """Status line and headers of the final answer, without any 1xx before it."""
-        head = self._head
-        self._head = b""
-        if self._interim or not head.startswith(b"H"):
+        head, self._head = self._head, b""
+        if self._interim or head[0] != 0x48:  # an "H"
             head = head.lstrip(b"\r\n")  # blank lines in front are allowed (RFC 9112, 2.2)
             while self._interim:
                 head = head[head.find(b"\r\n\r\n") + 4 :].lstrip(b"\r\n")
