@@ -278,7 +278,8 @@ def test_a_reader_that_fails_spoils_no_answer_and_is_told_of() -> None:
     async def work() -> None:
         answers = iter([says(503)])
         async with fronted(lambda peer: next(answers, None) or always()(peer)) as (served, _):
-            served.runtime.gateway.readers += (Bad(),)
+            gateway = served.runtime.gateway
+            gateway.told_to(*gateway.readers, Bad())
             assert (await served.chat()).status == 200
             bugs = served.events("internal_error")
             assert [line["kind"] for line in bugs] == ["RuntimeError", "ValueError"]

@@ -18,6 +18,7 @@ from understudy.core.words import in_seconds
 Clock = Callable[[], float]  # seconds, monotonic
 PROBE_LAPSE = 150.0  # seconds after which a probe that never reported stops holding others back
 PROBING = "benched, one probe is under way"
+BY = {"operator": " by an operator", "remote": " by another process"}  # who else decided
 SWEEP_FLOOR = 1024  # marks; below this nobody is ever forgotten
 
 
@@ -66,11 +67,11 @@ class Bench:
         label = self.key.partition("#")[2]
         who = f"credential {label} " if self.scope == "credential" and label else ""
         blame = f" for {self.fault}" if self.fault else ""
-        by = {"operator": " by an operator", "remote": " by another process"}.get(self.source, "")
-        if self.until == math.inf:
+        by, left = BY.get(self.source, ""), self.until - now
+        if left == math.inf:
             time = "until cleared"
-        elif self.left(now):
-            time = f"{in_seconds(self.left(now))} left of {in_seconds(self.until - self.since)}"
+        elif left > 0:
+            time = f"{in_seconds(left)} left of {in_seconds(self.until - self.since)}"
         else:
             time = "over, not yet proven well"
         return f"{who}benched{by}{blame}, {time}" + (f": {self.why}" if self.why else "")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from understudy.core.budget import RetryBudget
 from understudy.core.faults import Fault, Verdict
@@ -66,8 +67,7 @@ class Stage:
     budget: RetryBudget | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Obstacle:
+class Obstacle(NamedTuple):
     """Why a candidate is passed over."""
 
     reason: str

@@ -141,11 +141,11 @@ class _Trip:
         health = self.stage.health
         if health is None or health.quiet:
             return 0.0
-        patience = self.stage.policy.max_wait - self.waited
-        if patience <= 0 or any(health.unmarked(c.keys) for c in self.chain):
-            return 0.0
-        soonest = math.inf
-        for candidate in self.chain:
+        patience, soonest = self.stage.policy.max_wait - self.waited, math.inf
+        # The last ones first: they are seldom benched, and one who is not is enough.
+        for candidate in reversed(self.chain):
+            if patience <= 0 or health.unmarked(candidate.keys):
+                return 0.0
             hurdle = obstacle(candidate, self.stage)
             if hurdle is None:
                 return 0.0

@@ -18,13 +18,12 @@ import msgspec
 from understudy.core.errors import InvalidRequest, SpecError
 from understudy.core.health import Change
 from understudy.core.plan import plan
-from understudy.core.target import Attempt
 from understudy.dialects.guess import request_in
 from understudy.gateway.app import JSON, Gateway, Route
 from understudy.gateway.build import is_loopback
 from understudy.gateway.house import House
 from understudy.gateway.http import Reply, Request
-from understudy.gateway.record import Opening, Record
+from understudy.gateway.record import Record
 from understudy.gateway.shapes import Told, When, entry_told, record_told, state_told
 from understudy.gateway.siblings import Others, Question, nobody
 from understudy.gateway.whole import Entry, ledger_of, records_of, states_of
@@ -59,9 +58,6 @@ class Board:
         self._finished = 0
         self._changes = 0
         self.others: Others = nobody
-
-    def attempt(self, opening: Opening, attempt: Attempt, number: int) -> None:
-        """Nothing: a record holds its attempts."""
 
     def finished(self, record: Record) -> None:
         self._records.append(record)

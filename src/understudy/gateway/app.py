@@ -15,7 +15,7 @@ from understudy.core.target import Attempt
 from understudy.dialects.json_access import encode
 from understudy.gateway.house import House
 from understudy.gateway.http import Reply, Request
-from understudy.gateway.record import Opening, Reader, Record
+from understudy.gateway.record import Hearer, Opening, Reader, Record
 from understudy.gateway.refusals import JSON, apologise
 from understudy.gateway.surfaces import Surfaces
 from understudy.gateway.visit import Route, Visit
@@ -38,8 +38,10 @@ class Gateway:
     traced: bool = False  # does anybody want to know of the client's own trace
     mishap: Callable[[Exception], None] | None = None  # told of what nobody expected
     _numbers: count[int] = field(default_factory=lambda: count(1))
+    _hearers: tuple[Hearer, ...] = ()
 
     def __post_init__(self) -> None:
+        self.told_to(*self.readers)
         self.routes = {
             ("GET", "/healthz"): self._healthz,
             ("GET", "/readyz"): self._readyz,
@@ -47,6 +49,11 @@ class Gateway:
             ("HEAD", "/readyz"): self._readyz,
             **self.routes,
         }
+
+    def told_to(self, *readers: Reader) -> None:
+        """From now on these are told what happens."""
+        self.readers = readers
+        self._hearers = tuple(reader for reader in readers if isinstance(reader, Hearer))
 
     def __call__(self, request: Request, reply: Reply) -> Awaitable[None] | None:
         """Answer from callbacks, or return what answers as a task; see `connection`."""
@@ -84,9 +91,9 @@ class Gateway:
                 self.trouble(error)
 
     def attempted(self, opening: Opening, attempt: Attempt, number: int) -> None:
-        for reader in self.readers:
+        for hearer in self._hearers:
             try:
-                reader.attempt(opening, attempt, number)
+                hearer.attempt(opening, attempt, number)
             except Exception as error:  # noqa: BLE001 - who only reads may not spoil an answer
                 self.trouble(error)
 

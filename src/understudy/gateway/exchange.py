@@ -39,7 +39,7 @@ STAMPS = {"openai": "created", "responses": "created_at"}  # where an answer's t
 
 
 class Client(Protocol):
-    """Who asked. Told of every attempt that gave no answer, and at last of one outcome."""
+    """Who asked. Told of every attempt that failed, and at last of one outcome."""
 
     reply: Reply
 
@@ -282,7 +282,7 @@ class Exchange:
 
     def _note(self, attempt: Attempt) -> None:
         self.story.append(attempt)
-        if attempt.outcome != "ok":  # the record tells
+        if attempt.outcome not in {"ok", "skipped"}:  # of these the record tells
             self._client.attempt(attempt)
 
 

@@ -23,12 +23,11 @@ from statistics import median
 import msgspec
 
 from understudy.core.health import Change, State
-from understudy.core.target import Attempt
 from understudy.gateway.admin import barred
 from understudy.gateway.app import JSON, Gateway, Route
 from understudy.gateway.http import Reply, Request
 from understudy.gateway.lanes import Lane, Standing, lanes
-from understudy.gateway.record import Opening, Record
+from understudy.gateway.record import Record
 from understudy.gateway.shapes import When, bench_told, entry_told, record_told, state_told
 from understudy.gateway.siblings import Glimpse
 from understudy.gateway.whole import Entry, ended, ledger_of, records_of, same, states_of
@@ -67,9 +66,6 @@ class Feed:
         self._ledger: deque[Entry] = deque(maxlen=ENTRIES)
         self.gather: Callable[[], Awaitable[None]] | None = None  # asks our siblings
         self.others: Sequence[Glimpse] = ()  # what they said last
-
-    def attempt(self, opening: Opening, attempt: Attempt, number: int) -> None:
-        """Nothing: a record holds its attempts."""
 
     def finished(self, record: Record) -> None:
         self._records.append(record)

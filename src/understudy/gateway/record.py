@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -40,11 +40,17 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 
 
 class Reader(Protocol):
-    """Something that is told of requests as they end, and of attempts that gave no answer.
+    """Something that is told of requests as they end."""
 
-    `attempt` is for what others feel at once, though the request may go on for minutes; the
-    attempt that answered is the last of its record.
+    def finished(self, record: Record) -> None: ...
+
+
+@runtime_checkable
+class Hearer(Protocol):
+    """A reader that is also told at once of attempts that failed, or were broken off.
+
+    Others may feel that though its request goes on for minutes. Of those who answered or were
+    passed over the record tells.
     """
 
     def attempt(self, opening: Opening, attempt: Attempt, number: int) -> None: ...
-    def finished(self, record: Record) -> None: ...

@@ -140,7 +140,7 @@ class Runtime:
         self.lines = LogLines(write, gateway.wall, access=access, later=_later)
         self._scribe = self._begin_journal()
         readers = (self.lines, self.metrics, self.board, self.feed)
-        gateway.readers = (*readers, *self._journal(), *self._tracing())
+        gateway.told_to(*readers, *self._journal(), *self._tracing())
         ties = (gateway, self.board, self.feed, self.metrics)
         self.crew = None if setup.station is None else Crew(setup.station, *ties)
         gateway.routes |= {("GET", "/metrics"): _told(self.metrics, self.crew)}
@@ -290,7 +290,7 @@ class Runtime:
         except NoTracing as error:
             raise InvalidConfig([Problem("gateway.tracing", str(error))]) from None
         self.gateway.traced = True
-        return (Tracing(tracer, lambda: self.gateway.house, self.gateway.wall),)
+        return (Tracing(tracer, lambda: self.gateway.house),)
 
     def _begin_journal(self) -> Scribe | None:
         shelf = self.opened.house.rules.journal

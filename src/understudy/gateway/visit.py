@@ -61,7 +61,7 @@ class Visit:
     _inside = False
     _exchange: Exchange | None = None
     _opening: Opening | None = None
-    _number = 0  # calls so far; a skip has the number of the call before it
+    _number = 0  # calls that failed so far
     _begun = False  # the client has the first content of a stream
     _sign: Handle | None = None  # the next sign of life to a client that waits for a stream
     _over = False
@@ -124,8 +124,7 @@ class Visit:
         return self._desk.wall()
 
     def attempt(self, attempt: Attempt) -> None:
-        if attempt.outcome != "skipped":
-            self._number += 1
+        self._number += 1
         assert self._opening is not None
         self._desk.attempted(self._opening, attempt, self._number)
 

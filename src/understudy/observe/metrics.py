@@ -129,8 +129,9 @@ class Metrics:
 
     def finished(self, record: Record) -> None:
         opening, attempts, usage = record.opening, record.attempts, record.usage
-        if attempts and attempts[-1].outcome == "ok":
-            self._attempted(attempts[-1])
+        for attempt in attempts:
+            if attempt.outcome in {"ok", "skipped"}:  # not heard of yet
+                self._attempted(attempt)
         self.requests[opening.surface, record.status, record.outcome] += 1
         self.latency[opening.surface].add(record.seconds)
         if opening.stream:

@@ -48,32 +48,22 @@ class NoTracing(Exception):
 class Tracing:
     """A reader that turns records into spans."""
 
-    def __init__(
-        self, tracer: Tracer, house: Callable[[], House], wall: Callable[[], float]
-    ) -> None:
+    def __init__(self, tracer: Tracer, house: Callable[[], House]) -> None:
         self._trace = import_module("opentelemetry.trace")
         self._tracer = tracer
         self._house = house
-        self._wall = wall
-        # Epoch seconds at which attempts ended, by request: by identity, as ids are the clients'.
-        self._ends: dict[int, list[float]] = {}
-
-    def attempt(self, opening: Opening, attempt: Attempt, number: int) -> None:
-        self._ends.setdefault(id(opening), []).append(self._wall())
 
     def finished(self, record: Record) -> None:
-        # The attempt that answered is not told by itself: it ended just now.
-        ends = [*self._ends.pop(id(record.opening), ()), self._wall()]
-        span = self._request(record)
-        number = 0
-        for attempt, end in zip(record.attempts, ends, strict=False):
+        opening, span, number = record.opening, self._request(record), 0
+        for attempt in record.attempts:
+            began = opening.at + attempt.began - opening.began  # epoch seconds
             if attempt.outcome == "skipped":
                 told: Attributes = {"understudy.target": attempt.target, "reason": attempt.reason}
-                span.add_event("skipped", told, timestamp=_nanos(end))
+                span.add_event("skipped", told, timestamp=_nanos(began))
                 continue
             number += 1
-            self._attempt(span, record, attempt, (number, end))
-        span.end(_nanos(record.opening.at + record.seconds))
+            self._attempt(span, record, attempt, (number, began))
+        span.end(_nanos(opening.at + record.seconds))
 
     def _request(self, record: Record) -> Span:
         opening = record.opening
@@ -101,7 +91,7 @@ class Tracing:
     def _attempt(
         self, parent: Span, record: Record, attempt: Attempt, when: tuple[int, float]
     ) -> None:
-        number, end = when
+        number, began = when
         provider, _, model = attempt.target.partition("/")
         attributes: Attributes = {
             **_named(record.opening, model),
@@ -121,7 +111,8 @@ class Tracing:
             attributes |= {"gen_ai.response.model": model, **_usage(record.usage)}
         below: Context = self._trace.set_span_in_context(parent)
         error = str(attempt.fault) if attempt.outcome == "failed" else ""
-        self._span(attributes, below, end - attempt.seconds, error, client=True).end(_nanos(end))
+        span = self._span(attributes, below, began, error, client=True)
+        span.end(_nanos(began + attempt.seconds))
 
     def _span(
         self,
