@@ -12,8 +12,12 @@ from chat_rig import (
     rewritten,
     sent,
 )
+from hypothesis import given
+from hypothesis import strategies as st
 
 from understudy.core.errors import InvalidRequest
+from understudy.dialects.json_access import Node
+from understudy.dialects.openai_chat_messages import read_messages, write_messages
 from understudy.messages.parts import (
     File,
     Image,
@@ -288,3 +292,15 @@ def test_structured_output_is_a_schema_or_any_object() -> None:
 def test_data_urls_are_bytes_where_they_can_be(part: dict[str, Any], expected: Any) -> None:
     (turn,) = read(asking({"role": "user", "content": [part]})).messages
     assert turn.parts == (expected,)
+
+
+@given(st.sampled_from(["system", "user"]), st.text())
+def test_a_turn_of_nothing_but_words_reads_as_it_does_among_other_fields(
+    role: str, words: str
+) -> None:
+    plain: dict[str, Json] = {"role": role, "content": words}
+    (short,) = read_messages(Node([plain]))
+    (long,) = read_messages(Node([{**plain, "tool_calls": None}]))
+    assert (short.role, short.parts) == (long.role, long.parts)
+    assert not short.extra
+    assert write_messages((short,), same=True) == [plain]

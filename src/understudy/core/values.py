@@ -2,13 +2,13 @@
 
 The `__init__` that Python writes for a frozen dataclass sets each field by a call of its own.
 `quick` writes one that fills the instance's dictionary, in a third of the time; nothing else about
-the class changes. For dataclasses without slots, factories or `__post_init__`.
+the class changes. For dataclasses without slots.
 """
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields
-from typing import TypeVar
+from dataclasses import MISSING, Field, fields
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -16,13 +16,30 @@ T = TypeVar("T")
 def quick(cls: type[T]) -> type[T]:
     """The same frozen dataclass, made faster."""
     known = fields(cls)  # type: ignore[arg-type]
-    given = {f"_{spec.name}": spec.default for spec in known if spec.default is not MISSING}
-    names = [s.name + (f"=_{s.name}" if f"_{s.name}" in given else "") for s in known]
-    body = "; ".join(f"d[{spec.name!r}] = {spec.name}" for spec in known)
-    made: dict[str, object] = dict(given)
+    made: dict[str, Any] = {"_missing": MISSING}
+    for spec in known:
+        made[f"_{spec.name}"] = spec.default
+        made[f"_make_{spec.name}"] = spec.default_factory
+    params = ", ".join(["self", *map(_parameter, known)])
+    lines = ["d = self.__dict__", *map(_line, known)]
+    if hasattr(cls, "__post_init__"):
+        lines.append("self.__post_init__()")
     # As the standard library writes the one that this replaces.
-    exec(f"def __init__(self, {', '.join(names)}): d = self.__dict__; {body}", made)
+    exec(f"def __init__({params}):\n " + "\n ".join(lines), made)
     init = made["__init__"]
-    init.__qualname__ = f"{cls.__qualname__}.__init__"  # type: ignore[attr-defined]
-    cls.__init__ = init  # type: ignore[assignment]
+    init.__qualname__ = f"{cls.__qualname__}.__init__"
+    cls.__init__ = init  # type: ignore[method-assign]
     return cls
+
+
+def _parameter(spec: Field[Any]) -> str:
+    if spec.default_factory is not MISSING:
+        return f"{spec.name}=_missing"
+    return spec.name if spec.default is MISSING else f"{spec.name}=_{spec.name}"
+
+
+def _line(spec: Field[Any]) -> str:
+    name = spec.name
+    if spec.default_factory is MISSING:
+        return f"d[{name!r}] = {name}"
+    return f"d[{name!r}] = _make_{name}() if {name} is _missing else {name}"

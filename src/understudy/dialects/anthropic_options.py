@@ -187,8 +187,9 @@ def _sampled(request: Request, habits: Habits, thinks: bool) -> Request:
         return replace(request, temperature=None, top_p=None, top_k=None)
     if request.temperature is None:
         return request
-    cooled = replace(request, temperature=min(request.temperature, 1.0))
-    return replace(cooled, top_p=None) if habits.sampling == "one" else cooled
+    cooled = request if request.temperature <= 1.0 else replace(request, temperature=1.0)
+    both = habits.sampling == "one" and request.top_p is not None
+    return replace(cooled, top_p=None) if both else cooled
 
 
 def _write_choice(choice: ToolChoice | None) -> dict[str, Json] | None:

@@ -128,8 +128,13 @@ def _simple(blocks: list[dict[str, Json]]) -> Json:
 
 def _write_turns(messages: list[Message], same: bool) -> list[Json]:
     """Turns in alternation. One that held only what must not go to Anthropic leaves no trace."""
-    welcome = (replace(m, parts=tuple(filter(is_welcome, m.parts))) for m in messages)
+    welcome = (_welcome(message) for message in messages)
     return [_write_turn(turn, same) for turn in merged(m for m in welcome if m.parts)]
+
+
+def _welcome(message: Message) -> Message:
+    parts = tuple(filter(is_welcome, message.parts))
+    return message if len(parts) == len(message.parts) else replace(message, parts=parts)
 
 
 def _write_turn(turn: Message, same: bool) -> Json:

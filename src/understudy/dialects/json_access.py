@@ -135,7 +135,13 @@ class Node:
         return "".join(reversed(steps)).removeprefix(".")
 
     def __getitem__(self, key: str) -> Node:
-        return Node(self.obj().get(key), self, key)
+        value = self.value
+        return Node(value.get(key) if isinstance(value, dict) else self.obj(), self, key)
+
+    def opt(self, key: str) -> Node:
+        """A field that is only asked `opt_…`: most are missing, and share one nothing."""
+        value = self.obj().get(key)
+        return NOTHING if value is None else Node(value, self, key)
 
     def refuse(self, expected: str) -> NoReturn:
         raise InvalidRequest(f"{self.path}: expected {expected}, got {_shown(self.value)}")
@@ -187,6 +193,9 @@ class Node:
         if found is None and self.value is not None:
             self.refuse("true or false")
         return found
+
+
+NOTHING = Node(None)
 
 
 def _shown(value: Json) -> str:

@@ -46,6 +46,8 @@ _ROLES: dict[str, Role] = {
     "tool": "tool",
     "function": "tool",
 }
+_WORDS = {"role", "content"}
+_PLAIN: dict[str, Role] = {"system": "system", "user": "user"}
 _KNOWN = frozenset(
     [
         "role",
@@ -70,6 +72,9 @@ def read_messages(node: Node) -> tuple[Message, ...]:
     messages: list[Message] = []
     waiting: list[str] = []
     for index, turn in enumerate(node.nodes()):
+        if (plain := _plain(turn.value)) is not None:
+            messages.append(plain)
+            continue
         _check(turn)
         wire = _modern(turn, index, waiting)
         message = _read_message(wire, names)
@@ -77,6 +82,17 @@ def read_messages(node: Node) -> tuple[Message, ...]:
         extra = unsaid(wire, _canonical(message, same=True), frozenset())
         messages.append(Message(message.role, message.parts, extra) if extra else message)
     return tuple(messages)
+
+
+def _plain(wire: Json) -> Message | None:
+    """A turn of nothing but words: most are, and nothing of them has to be kept."""
+    if not isinstance(wire, dict) or wire.keys() != _WORDS:
+        return None
+    role, content = wire["role"], wire["content"]
+    if not isinstance(content, str) or not content or not isinstance(role, str):
+        return None
+    speaker = _PLAIN.get(role)
+    return None if speaker is None else Message(speaker, (Text(content),))
 
 
 def _check(turn: Node) -> None:

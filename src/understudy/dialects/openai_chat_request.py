@@ -54,28 +54,28 @@ def _kept(root: Node, options: Request) -> Wire:
 def read_options(root: Node) -> Request:
     """Everything but the messages. Null and missing are the same."""
     effort, budget = _read_reasoning(root)
-    most = root["max_completion_tokens"].opt_whole()
-    seed = root["seed"].opt_whole()
+    most = root.opt("max_completion_tokens").opt_whole()
+    seed = root.opt("seed").opt_whole()
     return Request(
         tools=_read_tools(root),
         tool_choice=_read_choice(root),
-        output=_read_output(root["response_format"]),
-        max_tokens=root["max_tokens"].opt_whole() if most is None else most,
-        temperature=root["temperature"].opt_number(),
-        top_p=root["top_p"].opt_number(),
-        top_k=root["top_k"].opt_whole(),
-        stop=_read_stop(root["stop"]),
-        seed=root["random_seed"].opt_whole() if seed is None else seed,
+        output=_read_output(root.opt("response_format")),
+        max_tokens=root.opt("max_tokens").opt_whole() if most is None else most,
+        temperature=root.opt("temperature").opt_number(),
+        top_p=root.opt("top_p").opt_number(),
+        top_k=root.opt("top_k").opt_whole(),
+        stop=_read_stop(root.opt("stop")),
+        seed=root.opt("random_seed").opt_whole() if seed is None else seed,
         reasoning=effort,
         reasoning_tokens=budget,
-        user=root["user"].opt_text(),
+        user=root.opt("user").opt_text(),
         issuer=NAME,
     )
 
 
 def _read_reasoning(root: Node) -> tuple[str | None, int | None]:
-    effort = root["reasoning_effort"].opt_text()
-    node = root["reasoning"]
+    effort = root.opt("reasoning_effort").opt_text()
+    node = root.opt("reasoning")
     if not isinstance(node.value, dict):
         return effort, None
     return effort or node["effort"].opt_text(), node["max_tokens"].opt_whole()
@@ -88,8 +88,8 @@ def _read_stop(node: Node) -> tuple[str, ...]:
 
 
 def _read_tools(root: Node) -> tuple[Tool | ServerTool, ...]:
-    tools = [_read_tool(node) for node in root["tools"].opt_nodes()]
-    old = [_read_function(node, NO_EXTRA) for node in root["functions"].opt_nodes()]
+    tools = [_read_tool(node) for node in root.opt("tools").opt_nodes()]
+    old = [_read_function(node, NO_EXTRA) for node in root.opt("functions").opt_nodes()]
     return (*tools, *old)
 
 
@@ -108,8 +108,9 @@ def _read_function(node: Node, outer: Extra) -> Tool:
 
 
 def _read_choice(root: Node) -> ToolChoice | None:
-    parallel = root["parallel_tool_calls"].opt_flag()
-    node = root["tool_choice"] if root["tool_choice"].value else root["function_call"]
+    parallel = root.opt("parallel_tool_calls").opt_flag()
+    node = root.opt("tool_choice")
+    node = node if node.value else root.opt("function_call")
     match node.value:
         case "auto" | "none" | "required" as mode:
             return ToolChoice(mode, parallel=parallel)

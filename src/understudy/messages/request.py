@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Literal
 
+from understudy.core.values import quick
 from understudy.messages.parts import Extra, Json, Part, Text, ToolCall, ToolResult
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -65,7 +66,8 @@ class Schema:
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@quick
+@dataclass(frozen=True)
 class Request:
     """One conversation to be answered. System prompts are messages of role `system`."""
 
@@ -99,9 +101,10 @@ class Request:
         try:
             return replace(self, **options)  # type: ignore[arg-type]
         except TypeError:
-            unknown = sorted(set(options) - set(self.__slots__))
-            known = ", ".join(self.__slots__)
-            raise TypeError(f"unknown request option {unknown}; known: {known}") from None
+            known = [spec.name for spec in fields(self)]
+            unknown = sorted(set(options) - set(known))
+            told = ", ".join(known)
+            raise TypeError(f"unknown request option {unknown}; known: {told}") from None
 
 
 def system(text: str) -> Message:

@@ -53,7 +53,8 @@ class Usage:
         return self.total_input + self.total_output
 
 
-@dataclass(frozen=True, slots=True)
+@quick
+@dataclass(frozen=True)
 class Response:
     """A whole answer. Give `parts`, or `text`, `reasoning`, `tool_calls`: each tells the other."""
 
