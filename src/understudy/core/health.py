@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
+from functools import cached_property
 from threading import Lock
 
 from understudy.core.faults import Fault
@@ -47,7 +48,7 @@ class Cooldown:
         return min(self.cap, self.base * self.factor**rounds)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Bench:
     """A ledger entry: who sits out, because of what, and who decided for how long."""
 
@@ -64,17 +65,22 @@ class Bench:
 
     def sentence(self, now: float) -> str:
         """Why this is benched, in the words used by errors, logs, CLI and dashboard."""
+        who, why = self._who_and_why
+        left = self.until - now
+        if left == math.inf:
+            return f"{who}until cleared{why}"
+        if left <= 0:
+            return f"{who}over, not yet proven well{why}"
+        return f"{who}{in_seconds(left)} left of {in_seconds(self.until - self.since)}{why}"
+
+    @cached_property
+    def _who_and_why(self) -> tuple[str, str]:
+        """What stays the same; it is told for every request that passes over this target."""
         label = self.key.partition("#")[2]
         who = f"credential {label} " if self.scope == "credential" and label else ""
         blame = f" for {self.fault}" if self.fault else ""
-        by, left = BY.get(self.source, ""), self.until - now
-        if left == math.inf:
-            time = "until cleared"
-        elif left > 0:
-            time = f"{in_seconds(left)} left of {in_seconds(self.until - self.since)}"
-        else:
-            time = "over, not yet proven well"
-        return f"{who}benched{by}{blame}, {time}" + (f": {self.why}" if self.why else "")
+        told = f"{who}benched{BY.get(self.source, '')}{blame}, "
+        return told, f": {self.why}" if self.why else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from understudy.dialects.anthropic_blocks import ISSUER
 from understudy.dialects.anthropic_models import BUDGETS, EFFORTS, Habits, habits_of
@@ -104,22 +105,39 @@ def _read_format(node: Node) -> Schema | None:
 def write_options(request: Request, model: str) -> dict[str, Json]:
     if request.issuer == ISSUER:
         limit = DEFAULT_MAX_TOKENS if request.max_tokens is None else request.max_tokens
-        return _options(request, limit, _own_thinking(request), request.reasoning)
+        thinking, effort = _own_thinking(request), request.reasoning
+        sampling = Sampling(request.temperature, request.top_p, request.top_k)
+        return _options(request, Thoughts(limit, thinking, effort), sampling)
     return _foreign(request, habits_of(model))
 
 
-def _options(
-    request: Request, limit: int, thinking: dict[str, Json] | None, effort: str | None
-) -> dict[str, Json]:
+class Thoughts(NamedTuple):
+    """How much may be said, and how much of it is thinking."""
+
+    limit: int  # tokens
+    thinking: dict[str, Json] | None = None
+    effort: str | None = None
+
+
+class Sampling(NamedTuple):
+    """How the next token is chosen."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+
+
+def _options(request: Request, thoughts: Thoughts, sampling: Sampling) -> dict[str, Json]:
+    limit, thinking, effort = thoughts
     config = given(
         effort=None if effort == "none" else effort,
         format=_write_format(request),
     )
     written: dict[str, Json] = {"max_tokens": limit}
     return written | given(
-        temperature=request.temperature,
-        top_p=request.top_p,
-        top_k=request.top_k,
+        temperature=sampling.temperature,
+        top_p=sampling.top_p,
+        top_k=sampling.top_k,
         stop_sequences=list(request.stop),
         tool_choice=_write_choice(request.tool_choice),
         thinking=thinking,
@@ -136,14 +154,13 @@ def _own_thinking(request: Request) -> dict[str, Json] | None:
 
 def _foreign(request: Request, habits: Habits) -> dict[str, Json]:
     """Options of a request that was made for another vendor, bent to what this model takes."""
-    limit, effort = request.max_tokens or DEFAULT_MAX_TOKENS, None
-    thinking: dict[str, Json] | None = None
+    thoughts = Thoughts(request.max_tokens or DEFAULT_MAX_TOKENS)
     if _wants_thinking(request):
         if habits.thinking == "adaptive":
-            thinking, effort = {"type": "adaptive"}, _effort(request)
+            thoughts = Thoughts(thoughts.limit, {"type": "adaptive"}, _effort(request))
         elif habits.thinking == "budget" and not _mid_loop(request):
-            limit, thinking = _budgeted(request)
-    return _options(_sampled(request, habits, thinking is not None), limit, thinking, effort)
+            thoughts = Thoughts(*_budgeted(request))
+    return _options(request, thoughts, _sampled(request, habits, thoughts.thinking is not None))
 
 
 def _wants_thinking(request: Request) -> bool:
@@ -181,15 +198,15 @@ def _budgeted(request: Request) -> tuple[int, dict[str, Json] | None]:
     return limit, {"type": "enabled", "budget_tokens": budget}
 
 
-def _sampled(request: Request, habits: Habits, thinks: bool) -> Request:
+def _sampled(request: Request, habits: Habits, thinks: bool) -> Sampling:
     """Without the sampling options this model refuses. Claude's temperature ends at 1."""
     if habits.sampling == "none" or thinks:
-        return replace(request, temperature=None, top_p=None, top_k=None)
-    if request.temperature is None:
-        return request
-    cooled = request if request.temperature <= 1.0 else replace(request, temperature=1.0)
-    both = habits.sampling == "one" and request.top_p is not None
-    return replace(cooled, top_p=None) if both else cooled
+        return Sampling()
+    temperature = request.temperature
+    if temperature is None:
+        return Sampling(None, request.top_p, request.top_k)
+    top_p = None if habits.sampling == "one" else request.top_p
+    return Sampling(min(temperature, 1.0), top_p, request.top_k)
 
 
 def _write_choice(choice: ToolChoice | None) -> dict[str, Json] | None:

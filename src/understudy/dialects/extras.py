@@ -18,7 +18,7 @@ def kept(fields: Mapping[str, Json], known: Iterable[str]) -> Extra:
 
 def given(**fields: Json) -> dict[str, Json]:
     """An object of those fields that say something: no nulls, no empty texts or lists."""
-    return {k: v for k, v in fields.items() if v is not None and v not in ("", [], {})}
+    return {k: v for k, v in fields.items() if v or v == 0}  # zero and false say something
 
 
 def overlaid(fields: dict[str, Json], extra: Extra) -> dict[str, Json]:

@@ -81,6 +81,8 @@ def text(value: Json) -> str:
 
 def whole(value: Json) -> int | None:
     """A whole number; 12.0 counts as 12, a truth value does not count."""
+    if value is None or type(value) is int:  # nearly always
+        return value
     if isinstance(value, float):
         return int(value) if value.is_integer() else None
     return value if isinstance(value, int) and not isinstance(value, bool) else None
@@ -140,7 +142,8 @@ class Node:
 
     def opt(self, key: str) -> Node:
         """A field that is only asked `opt_…`: most are missing, and share one nothing."""
-        value = self.obj().get(key)
+        fields = self.value
+        value = fields.get(key) if isinstance(fields, dict) else self.obj()
         return NOTHING if value is None else Node(value, self, key)
 
     def refuse(self, expected: str) -> NoReturn:
