@@ -1,41 +1,29 @@
-"""The speed of the simulator, and whether it tells the truth.
+"""The speed of the simulator.
 
-    python bench/simulate.py [--real] [--rounds N]
+    python bench/simulate.py [--rounds N]
 
-Speed: simulated requests a second of CPU time, for a chain of three whose head is well and for
+Simulated requests a second of CPU time, for a chain of three whose head is well and for
 harder scenarios, beside the bare walk, which is what the simulator cannot do without. A busy
 machine slows both: the least of several rounds is told.
-
-`--real` plays one scenario twice, simulated and for real (a gateway, sockets, scripted providers
-and the wall clock), and compares what every target was asked and answered.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import gc
 import math
 import time
-from collections import Counter
 from dataclasses import replace
 
-from understudy import AVAILABILITY, FAIL_FAST, Cooldown, Fault, HttpProvider, Policy, Registry
+from understudy import AVAILABILITY, FAIL_FAST, Cooldown, Fault, Policy
 from understudy.core.budget import RetryBudget
 from understudy.core.classify import classify
 from understudy.core.health import HealthTracker
 from understudy.core.stage import Candidate, Stage
-from understudy.core.target import Attempt, Target
-from understudy.core.walk import Try, walk
-from understudy.gateway.app import Gateway
-from understudy.gateway.house import House
-from understudy.gateway.record import Opening, Record
-from understudy.gateway.server import Server
-from understudy.rehearse.chance import Chance, constant
-from understudy.rehearse.flight import Flight
+from understudy.core.target import Target
+from understudy.core.walk import walk
+from understudy.rehearse.chance import Chance
 from understudy.rehearse.scenario import Nature, Outage, Role, Scenario, Traffic
-from understudy.rehearse.script import parse
-from understudy.rehearse.server import FakeServer
 from understudy.rehearse.simulator import Simulator
 
 NATURE = Nature(latency=Chance("lognormal", 0.8, 0.4))
@@ -110,87 +98,11 @@ def speed(rounds: int) -> None:
         print(f"{name:<30} {seconds * 1e6:7.2f} us  {1 / seconds:>9,.0f} a second{mark}")
 
 
-# -- the same for real ----------------------------------------------------------------------
-
-RATE, SECONDS = 10.0, 20.0
-DOWN = Outage(5.03, 11.03)  # between two arrivals, as every edge below
-COOLDOWN = Cooldown(threshold=2, base=1.53, factor=2.0, cap=300.0, probe=True)
-
-
-def rehearsed() -> Scenario:
-    quick = Nature(latency=constant(0.004), fails_in=constant(0.002))
-    chain = (Role("head/m", quick, (DOWN,)), Role("tail/m", quick))
-    traffic = Traffic(RATE, "constant")
-    return Scenario("real", chain, traffic, SECONDS, cooldown=COOLDOWN)
-
-
-class Telling:
-    """Counts what the simulated walk tells."""
-
-    def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
-
-    def attempt(self, flight: Flight, attempt: Attempt) -> None:
-        self.counts[f"{attempt.target}={attempt.word}"] += 1
-
-    def tried(self, flight: Flight, step: Try, now: float) -> None: ...
-    def told(self, flight: Flight, what: object, now: float) -> None: ...
-    def ended(self, flight: Flight, outcome: str, error: Exception | None) -> None: ...
-
-
-class Records:
-    """Counts what the gateway tells."""
-
-    def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
-
-    def attempt(self, opening: Opening, attempt: Attempt, number: int) -> None: ...
-
-    def finished(self, record: Record) -> None:
-        self.counts.update(f"{a.target}={a.word}" for a in record.attempts)
-
-
-async def for_real() -> Counter[str]:
-    """The same over sockets: the head is one of two servers, as the outage has it."""
-    records = Records()
-    registry = Registry(env={}, policy=AVAILABILITY, cooldown=COOLDOWN)
-    registry.register_alias("chat", "head/m, tail/m")
-    gateway = Gateway(House(registry), (records,))
-    server = Server(gateway, gateway.refuse, clock=time.monotonic)
-    port = await server.listen("127.0.0.1", 0)
-    caller = Registry(env={}, policy=replace(FAIL_FAST, transient_retries=0))
-    caller.register_provider(HttpProvider("gateway", base_url=f"http://127.0.0.1:{port}/v1"))
-    async with FakeServer() as well, FakeServer(parse("m: 503 ...")) as sick:
-        up, down = (HttpProvider("head", base_url=f"{s.address}/v1") for s in (well, sick))
-        registry.register_provider(HttpProvider("tail", base_url=f"{well.address}/v1"))
-        loop = asyncio.get_running_loop()
-        start, asking = loop.time() + 0.1, []
-        for n in range(int(RATE * SECONDS)):
-            await asyncio.sleep(max(0.0, start + n / RATE - loop.time()))
-            registry.register_provider(down if DOWN.start <= n / RATE < DOWN.end else up)
-            asking.append(loop.create_task(caller.parse("gateway/chat").generate("hi")))
-        await asyncio.gather(*asking, return_exceptions=True)
-        await server.close()
-    return records.counts
-
-
-def truth() -> None:
-    telling = Telling()
-    Simulator(rehearsed(), watch=telling).run()
-    real = asyncio.run(for_real())
-    total = sum(real.values())
-    apart = sum(abs(telling.counts[key] - real[key]) for key in {*telling.counts, *real})
-    for key in sorted({*telling.counts, *real}):
-        print(f"{key:<24} simulated {telling.counts[key]:>5}   real {real[key]:>5}")
-    print(f"apart by {apart} of {total}: {100 * apart / total:.2f} %")
-
-
 def main() -> None:
     reader = argparse.ArgumentParser(description=__doc__)
-    reader.add_argument("--real", action="store_true", help="compare with sockets, takes 20 s")
     reader.add_argument("--rounds", type=int, default=5)
     arguments = reader.parse_args()
-    truth() if arguments.real else speed(arguments.rounds)
+    speed(arguments.rounds)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ def history(path: Path, seed: int, requests: int, journal: str = "") -> int:
     """A crowd's journal; how often upstreams were asked.
 
     Benches here last a seventh of a second. If the process stood still for about as long in the
-    midst of a decision, its lines cannot tell (ADR 17): then the crowd comes again, thrice at most.
+    midst of a decision, its lines cannot tell (ADR 17): then the crowd comes again.
     """
     for _ in range(4):
         asked = run(crowd(path, seed, requests, journal))

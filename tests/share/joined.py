@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from understudy.core.health import HealthTracker
-from understudy.share.redis import Place, RedisLink
+from understudy.share.redis import RedisLink
+from understudy.share.tie import Place
 from understudy.share.sharing import Sharing
 
 SECRET = "pw-4711-planted"

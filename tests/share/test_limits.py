@@ -37,7 +37,7 @@ from understudy.gateway.portion import portion
 from understudy.share.limits import SharedLimits
 from understudy.share.limits_lease import Claim, Lease
 from understudy.share.limits_script import TAKE, arguments, bucket_of
-from understudy.share.redis import Place
+from understudy.share.tie import Place
 from understudy.testing import ManualClock
 
 pytestmark = needs_redis

@@ -14,7 +14,7 @@ from tests.gateway.desk import ROOT
 from tests.rig import run
 from tests.share.joined import SECRET, Host, hosts
 from tests.share.server import Server, eventually, free_port, needs_redis, redis
-from understudy.share.redis import Place
+from understudy.share.tie import Place
 
 pytestmark = needs_redis
 

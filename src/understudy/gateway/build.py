@@ -22,7 +22,7 @@ from understudy.providers.catalogue import VENDORS, Vendor, by_name, key_in, url
 from understudy.providers.http import AUTH, Settings
 from understudy.providers.transport import Limits, Origin, render_head
 from understudy.registry import Registry
-from understudy.share.redis import Place
+from understudy.share.tie import Place
 from understudy.testing import Fake, Http
 
 Table = Mapping[str, object]

@@ -14,7 +14,7 @@ from understudy.gateway.limits import UNLIMITED, Allowance, Gate
 from understudy.observe.journal_file import Shelf
 from understudy.providers.http import HttpProvider, Settings, transport_to
 from understudy.registry import Registry
-from understudy.share.redis import Place
+from understudy.share.tie import Place
 
 BENT_MOST = 1024  # chains under another policy that are kept; clients may name them without end
 

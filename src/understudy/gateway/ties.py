@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from socket import gethostname
 
 from understudy.gateway.config import InvalidConfig, Problem
@@ -12,10 +11,9 @@ from understudy.observe.metrics import Shared
 from understudy.share.base import Link
 from understudy.share.limits import SharedLimits
 from understudy.share.local import LocalLink
-from understudy.share.redis import NoRedis, Place, RedisLink
+from understudy.share.redis import NoRedis, RedisLink
 from understudy.share.sharing import Sharing
-
-Note = Callable[..., None]  # event, level and fields of a log line
+from understudy.share.tie import Note, Place
 
 
 class Ties:

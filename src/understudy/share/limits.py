@@ -8,8 +8,6 @@ by its own limit. One line says so, one that the limits are shared again.
 from __future__ import annotations
 
 import asyncio
-import random
-from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha1
 from typing import TYPE_CHECKING
@@ -17,7 +15,8 @@ from typing import TYPE_CHECKING
 from understudy.core.health import Clock
 from understudy.share.limits_lease import TICK, Claim, Lease
 from understudy.share.limits_script import TAKE, arguments, bucket_of
-from understudy.share.redis import FIRST, PATIENCE, PAUSES, REASON, Place, client_of, reason_of
+from understudy.share.redis import client_of
+from understudy.share.tie import PATIENCE, Note, Place, Tie
 
 if TYPE_CHECKING:
     from understudy.share.redis import Client
@@ -31,20 +30,21 @@ PROBE = Claim(rate=1.0, back=0.0, over=0.0, wanted=0)
 class SharedLimits:
     """The steward of one process's leases."""
 
-    def __init__(self, place: Place, note: Callable[..., None], clock: Clock) -> None:
-        self.shared = False
+    lost_and_back = ("limits_open", "limits_shared")
+
+    def __init__(self, place: Place, note: Note, clock: Clock) -> None:
+        self._tie = Tie(place, note, self)
         self._place = place
-        self._note = note
         self._clock = clock
         self._sha = sha1(TAKE.encode(), usedforsecurity=False).hexdigest()
         self._leases: dict[tuple[str, str], Lease] = {}
         self._stirred: dict[Lease, None] = {}  # in the order they spoke up
         self._filled = asyncio.Event()
         self._soon = asyncio.Event()
-        self._tried = asyncio.Event()
-        self._said = False  # that it is away
-        self._closed = False
-        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def shared(self) -> bool:
+        return self._tie.here
 
     def lease(self, kind: str, label: str, rate: float) -> Lease:
         """The part of this process in one bucket; the same one however often it is asked for."""
@@ -63,17 +63,10 @@ class SharedLimits:
         return counts
 
     async def start(self) -> None:
-        """Waits a moment for the server, and goes on without if it does not answer."""
-        self._task = asyncio.get_running_loop().create_task(self._stay())
-        with suppress(TimeoutError):
-            async with asyncio.timeout(FIRST):
-                await self._tried.wait()
+        await self._tie.start()
 
     async def close(self) -> None:
-        self._closed, self.shared = True, False
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait({self._task}, timeout=2 * PATIENCE)
+        await self._tie.close()
 
     def stir(self, lease: Lease, *, soon: bool) -> None:
         self._stirred[lease] = None
@@ -83,49 +76,25 @@ class SharedLimits:
 
     # -- here and away ------------------------------------------------------------------------
 
-    async def _stay(self) -> None:
-        """Connect, again and again."""
-        tries = 0
-        while not self._closed:
-            try:
-                await self._session()
-            except Exception as error:  # noqa: BLE001 - whatever a server says, we go on
-                tries = 0 if self.shared else tries + 1
-                self._away(reason_of(error))
-            pause = PAUSES[min(tries, len(PAUSES) - 1)]
-            await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # not all hosts at once
-
-    async def _session(self) -> None:
+    async def session(self) -> None:
         client = client_of(self._place)
         try:
             # It writes, as we shall: a server that is full or forbids it is as good as away.
             probe = bucket_of(self._place.name, "probe", "")
             await self._take(client, [probe], [PROBE], PATIENCE)
-            self._back()
-            while not self._closed:
+            self._tie.back()
+            while not self._tie.closed:
                 await self._round(client)
         finally:
             with suppress(Exception):
                 async with asyncio.timeout(PATIENCE):
                     await client.aclose()
 
-    def _back(self) -> None:
-        self.shared = True
-        self._tried.set()
-        if self._said:
-            self._said = False
-            self._note("limits_shared", "info", server=self._place.shown)
-
-    def _away(self, reason: str) -> None:
-        self.shared = False
-        self._tried.set()
+    def away(self) -> None:
+        """Every process by its own limit, as long as that lasts."""
         self._stirred.clear()
         for lease in self._leases.values():
             lease.forget()
-        if not self._said:
-            self._said = True
-            words = self._place.without_secret(reason)[:REASON]
-            self._note("limits_open", "warning", server=self._place.shown, reason=words)
 
     # -- reports ------------------------------------------------------------------------------
 

@@ -8,14 +8,11 @@ back.
 from __future__ import annotations
 
 import asyncio
-import random
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from contextlib import suppress
-from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
 
 from understudy.core.errors import UnderstudyError
 from understudy.share.base import Receive
@@ -31,6 +28,7 @@ from understudy.share.kept import (
     milliseconds,
 )
 from understudy.share.message import Message, decode, encode
+from understudy.share.tie import PATIENCE, Note, Place, Tie
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -39,45 +37,19 @@ if TYPE_CHECKING:
 
     Client = Redis | RedisCluster
 
-PATIENCE = 2.0  # seconds for any answer of the server
 BEAT = 1.0  # seconds of silence after which it is asked whether it is there
-FIRST = 1.0  # seconds a process that starts waits to be told what others know
-PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0)  # seconds before the next try to connect; the last for ever
 WAITING = 10_000  # messages not yet sent; the oldest are given up
-REASON = 200  # characters
 HELLO = encode(Message(kind="hello", origin="", stamp=0))
-
-Note = Callable[..., None]  # event, level and fields of a log line
 
 
 class NoRedis(UnderstudyError, ImportError):
     """The package that speaks to Redis is not installed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where the server is, and under which name a deployment's facts lie there."""
-
-    url: str = field(repr=False)  # may hold a password
-    name: str = "default"
-    cluster: bool = False
-    limits: bool = False  # do rates of client keys lie there too
-
-    @property
-    def shown(self) -> str:
-        """Host and port, for people."""
-        parts = urlsplit(self.url)
-        return f"{parts.hostname or 'localhost'}:{parts.port or 6379}"
-
-    def without_secret(self, text: str) -> str:
-        secret = urlsplit(self.url).password
-        for spelling in (secret, unquote(secret)) if secret else ():
-            text = text.replace(spelling, "…")
-        return text
-
-
 class RedisLink:
     """One process's end."""
+
+    lost_and_back = ("share_lost", "share_back")
 
     def __init__(self, place: Place, note: Note) -> None:
         try:
@@ -85,26 +57,22 @@ class RedisLink:
         except ImportError:
             why = "needs the redis package: pip install 'understudy[redis]'"
             raise NoRedis(why) from None
-        self.connected = False
+        self._tie = Tie(place, note, self)
         self._place = place
         self._channel, self._index = channel_of(place.name), index_of(place.name)
-        self._note = note
         self._receive: Receive = lambda data: None
         self._queue: deque[bytes] = deque(maxlen=WAITING)
         self._filled = asyncio.Event()
-        self._tried = asyncio.Event()
         self._open = False  # there is somebody to send to
-        self._closed = False
-        self._lost = False  # and it was said
-        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def connected(self) -> bool:
+        return self._tie.here
 
     async def start(self, receive: Receive) -> None:
         """Waits a moment to be told what is known, and goes on without if nobody says it."""
         self._receive = receive
-        self._task = asyncio.get_running_loop().create_task(self._stay())
-        with suppress(TimeoutError):
-            async with asyncio.timeout(FIRST):
-                await self._tried.wait()
+        await self._tie.start()
 
     def send(self, message: bytes) -> None:
         if self._open:
@@ -112,46 +80,15 @@ class RedisLink:
             self._filled.set()
 
     async def close(self) -> None:
-        # Both flags: older clients of the package may swallow a cancellation.
-        self._closed, self._open = True, False
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait({self._task}, timeout=2 * PATIENCE)
+        self._open = False
+        await self._tie.close()
 
-    # -- here and away ------------------------------------------------------------------------
-
-    async def _stay(self) -> None:
-        """Connect, again and again."""
-        tries = 0
-        while not self._closed:
-            try:
-                await self._session()
-            except Exception as error:  # noqa: BLE001 - whatever a server says, we go on
-                tries = 0 if self.connected else tries + 1
-                self._away(reason_of(error))
-            pause = PAUSES[min(tries, len(PAUSES) - 1)]
-            await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # not all hosts at once
-
-    def _away(self, reason: str) -> None:
-        self.connected = False
-        self._tried.set()
-        if not self._lost:
-            self._lost = True
-            self._say("share_lost", "warning", reason=self._place.without_secret(reason)[:REASON])
-
-    def _back(self) -> None:
-        self.connected = True
-        self._tried.set()
-        if self._lost:
-            self._lost = False
-            self._say("share_back", "info")
-
-    def _say(self, event: str, level: str, **fields: object) -> None:
-        self._note(event, level, server=self._place.shown, **fields)
+    def away(self) -> None:
+        """Nothing: what is told meanwhile is told again when the server is back."""
 
     # -- one connection -----------------------------------------------------------------------
 
-    async def _session(self) -> None:
+    async def session(self) -> None:
         ears = _plain(self._place.url)
         mouth = client_of(self._place)
         heard = ears.pubsub()
@@ -224,7 +161,7 @@ class RedisLink:
         """Everything that still matters; if the server takes it, all is well."""
         self._receive(HELLO)
         if await self._empty(mouth):
-            self._back()
+            self._tie.back()
 
     async def _empty(self, mouth: Client) -> bool:
         """Send what waits; False if the server refused to keep some of it."""
@@ -239,7 +176,7 @@ class RedisLink:
                 raise  # a replica; the next connection may lead to the primary
             except ResponseError as error:  # full, or not allowed
                 kept = False
-                self._away(reason_of(error))
+                self._tie.away(error)
             self._queue.popleft()
         return kept
 
@@ -274,11 +211,3 @@ def _cluster(url: str) -> RedisCluster:
     from redis.asyncio.cluster import RedisCluster
 
     return RedisCluster.from_url(url, socket_timeout=PATIENCE, socket_connect_timeout=PATIENCE)
-
-
-def reason_of(error: BaseException) -> str:
-    """What went wrong first, in a few words."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    words = " ".join(str(error).split())
-    return words or type(error).__name__
