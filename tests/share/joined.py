@@ -8,8 +8,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from understudy.core.health import HealthTracker
 from understudy.share.redis import RedisLink
-from understudy.share.tie import Place
 from understudy.share.sharing import Sharing
+from understudy.share.tie import Place
 
 SECRET = "pw-4711-planted"
 

@@ -20,7 +20,9 @@ TICK = 0.1  # seconds between reports while there is traffic
 class Steward(Protocol):
     """Who speaks for the leases of a process."""
 
-    shared: bool  # is there a shared bucket to speak of
+    @property
+    def shared(self) -> bool:
+        """Is there a shared bucket to speak of?"""
 
     def stir(self, lease: Lease, *, soon: bool) -> None:
         """This one has something to report; `soon`: its portion is spent."""

@@ -108,11 +108,9 @@ class Tie:
         self._guest.away()
         if not self._said:
             self._said = True
-            lost, words = (
-                self._guest.lost_and_back[0],
-                self._place.without_secret(reason_of(error)),
-            )
-            self._note(lost, "warning", server=self._place.shown, reason=words[:REASON])
+            words = self._place.without_secret(reason_of(error))[:REASON]
+            lost, _ = self._guest.lost_and_back
+            self._note(lost, "warning", server=self._place.shown, reason=words)
 
 
 def reason_of(error: BaseException) -> str:
