@@ -192,6 +192,12 @@ def bare(error: E) -> E:
     return error
 
 
+def untied(error: E) -> E:
+    """Without the frame that caught it in its traceback: the two would be a cycle."""
+    trace = error.__traceback__
+    return error.with_traceback(None if trace is None else trace.tb_next)
+
+
 def text_of(error: BaseException | None) -> str:
     """An error's own words, or its type when it has none."""
     return "" if error is None else str(error) or type(error).__name__

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeVar
 
 from understudy.core.blame import Call, blame
-from understudy.core.errors import ChainExhausted, OutOfTime, ProviderError, text_of
+from understudy.core.errors import ChainExhausted, OutOfTime, ProviderError, text_of, untied
 from understudy.core.faults import Fault, Verdict
 from understudy.core.health import PROBING
 from understudy.core.policy import Mark, Retry, Rule, Scope, Then
@@ -255,7 +255,7 @@ class _Attempt:
                 self.committed = trip.stage.clock()
                 answer = yield RELAY
         except Exception as error:  # noqa: BLE001 - this is where failures are judged
-            self.error = _untied(error)
+            self.error = untied(error)
             return False
         except GeneratorExit:
             self._abandoned()
@@ -387,12 +387,6 @@ def _told(failure: ProviderError | Attempt) -> ProviderError:
         return failure
     fault = failure.fault or Fault.UNKNOWN
     return ProviderError(fault, failure.target, message=failure.reason)
-
-
-def _untied(error: Exception) -> Exception:
-    """Without our own frame in its traceback, which would tie error and request into a cycle."""
-    trace = error.__traceback__
-    return error.with_traceback(None if trace is None else trace.tb_next)
 
 
 def _reason(error: Exception | None) -> str:
