@@ -369,7 +369,7 @@ class _Attempt:
             then,
             seconds,
             None if committed is None else committed - started,
-            self._next(then),
+            self._next(then) if then else "",
             started,
         )
 

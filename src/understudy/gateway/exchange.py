@@ -224,12 +224,14 @@ class Exchange:
         if provider.dialect.name != self.ask.dialect.name or not self.ask.relayable:
             return False
         caps = provider.capabilities(step.target.model)
-        return self._harmless(caps) or fit(self.neutral, caps) is self.neutral
+        if caps is ANYTHING or self._harmless(caps):
+            return True
+        return fit(self.neutral, caps) is self.neutral
 
     def _harmless(self, caps: Capabilities) -> bool:
         """Seen from the bytes alone: nothing in the request could be too much for this target."""
         body = self.ask.body
-        return caps is ANYTHING or not (
+        return not (
             b"image" in body
             or (not caps.tools and b'"tools"' in body)
             or (not caps.structured and b"schema" in body)

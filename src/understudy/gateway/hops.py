@@ -221,7 +221,8 @@ class Whole(Posted):
         return self._provider.patience.response
 
     def _arrived(self, data: bytes | None, last: bool) -> None:
-        body = self._whole(data, last)
+        at_once = last and data is not None and self._parts is None  # as nearly always
+        body = data if at_once else self._whole(data, last)
         if body is None:
             return
         self._end()

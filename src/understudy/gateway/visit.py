@@ -91,7 +91,8 @@ class Visit:
             if ask is None:
                 return self._turn_away(lost(self._request, self._desk.routes))
             cast = house.cast(ask.model, self._wishes.policy)
-            deadline = self._began + self._timeout(house)
+            timeout = self._timeout(house) if self._wishes.timeout else house.rules.timeout
+            deadline = self._began + timeout
         except (InvalidRequest, SpecError) as error:
             return self._turn_away(of_error(error, self._dialect.name))
         self._opening = self._opened()
@@ -261,9 +262,6 @@ class Visit:
     def _timeout(self, house: House) -> float:
         """The house's limit, or the client's if that is tighter."""
         wish = self._wishes.timeout
-        ours = house.rules.timeout
-        if not wish:
-            return ours
         try:
             seconds = float(wish)
         except ValueError:
@@ -271,7 +269,7 @@ class Visit:
         if not 0 < seconds < float("inf"):
             raise InvalidRequest(f"x-understudy-timeout is {wish[:40]!r}; give seconds above 0")
         self._within = seconds
-        return min(ours, seconds)
+        return min(house.rules.timeout, seconds)
 
     def _tell(self, refusal: Refusal, attempts: list[Attempt]) -> None:
         extra = "".join(f"{name}: {value}\r\n" for name, value in refusal.headers.items())

@@ -210,18 +210,19 @@ class Access(msgspec.Struct, omit_defaults=True, gc=False):
 
 def access_line(record: Record) -> Access:
     opening, usage = record.opening, record.usage
+    model, target = opening.model, record.target
     return Access(
         "request",
         "info",
         round(opening.at, 3),
         opening.id,
         opening.surface,
-        cut(opening.model),
+        model if len(model) <= SNIPPET else cut(model),
         opening.stream,
         opening.key,
         record.status,
         record.outcome,
-        cut(record.target),
+        target if len(target) <= SNIPPET else cut(target),
         len(record.attempts),
         round(record.seconds * 1000, 3),
         record.sent,
