@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable
 
 import pytest
@@ -11,7 +12,7 @@ from transport.rig import LIMITS, ask
 from transport.test_wire import ORIGIN, Line, Nursery
 from understudy.core.errors import ProviderError
 from understudy.providers.answer import Answer
-from understudy.providers.outbox import Outbox
+from understudy.providers.outbox import KNOWN, Outbox
 from understudy.providers.wire import Connection
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi"
@@ -84,6 +85,18 @@ def test_every_turn_has_a_first_write_of_its_own() -> None:
         return [*seen, outbox.takes(line)]
 
     assert asyncio.run(turns()) == [False, True, False]
+
+
+def test_a_loop_that_is_gone_takes_its_outbox_with_it() -> None:
+    async def used() -> Outbox:
+        loop = asyncio.get_running_loop()
+        assert Outbox.of(loop) is Outbox.of(loop)
+        assert not Outbox.of(loop).takes(Connection(Nursery(), ORIGIN))
+        return Outbox.of(loop)
+
+    outbox = asyncio.run(used())
+    gc.collect()
+    assert outbox not in KNOWN.values()
 
 
 def test_a_request_that_was_forsaken_before_the_turns_end_is_never_written() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import Protocol
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 
 class Sender(Protocol):
@@ -30,7 +30,7 @@ class Outbox:
         return KNOWN.get(loop) or KNOWN.setdefault(loop, Outbox(loop))
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+        self._loop = ref(loop)  # it is kept as long as its loop, not the other way round
         self._queue: list[Sender] = []
         self._turning = False  # something was written in this turn already
 
@@ -39,8 +39,10 @@ class Outbox:
         if self._turning:
             self._queue.append(sender)
             return True
-        self._turning = True
-        self._loop.call_soon(self._turned)
+        loop = self._loop()
+        if loop is not None:
+            self._turning = True
+            loop.call_soon(self._turned)
         return False
 
     def _turned(self) -> None:
