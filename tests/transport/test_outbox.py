@@ -36,7 +36,7 @@ class Turn:
 
     def __init__(self, line: Paper) -> None:
         loop = asyncio.get_running_loop()
-        outbox = Outbox(loop)
+        self.outbox = outbox = Outbox(loop)
         self.line = line
         self.home = Nursery()
         self.waiter: asyncio.Future[Answer] = loop.create_future()
@@ -85,6 +85,23 @@ def test_every_turn_has_a_first_write_of_its_own() -> None:
         return [*seen, outbox.takes(line)]
 
     assert asyncio.run(turns()) == [False, True, False]
+
+
+def test_a_write_that_breaks_keeps_nobody_elses_back() -> None:
+    class Broken:
+        def flush(self) -> None:
+            raise RuntimeError("gone")
+
+    told: list[str] = []
+
+    def break_first(turn: Turn) -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: told.append(str(context["exception"])))
+        turn.outbox._queue.insert(0, Broken())
+
+    turn = one_turn(Paper(), break_first)
+    assert len(turn.line.written) == 1
+    assert told == ["gone"]
 
 
 def test_a_loop_that_is_gone_takes_its_outbox_with_it() -> None:

@@ -16,7 +16,7 @@ class Sender(Protocol):
     """Somebody with something to write."""
 
     def flush(self) -> None:
-        """The turn is over: write now. Must not raise: others come after it."""
+        """The turn is over: write now."""
 
 
 class Outbox:
@@ -49,7 +49,15 @@ class Outbox:
         self._turning = False
         queue, self._queue = self._queue, []
         for sender in queue:
-            sender.flush()
+            try:
+                sender.flush()
+            except Exception as error:  # noqa: BLE001 - others come after it
+                self._mishap(error)
+
+    def _mishap(self, error: Exception) -> None:
+        loop = self._loop()
+        if loop is not None:
+            loop.call_exception_handler({"message": "a write broke", "exception": error})
 
 
 KNOWN: WeakKeyDictionary[asyncio.AbstractEventLoop, Outbox] = WeakKeyDictionary()
