@@ -64,6 +64,7 @@ class Visit:
     _number = 0  # calls that failed so far
     _begun = False  # the client has the first content of a stream
     _sign: Handle | None = None  # the next sign of life to a client that waits for a stream
+    _ended: float | None = None  # clock seconds, read before the client is told
     _over = False
 
     def __init__(self, desk: Desk, request: Request, reply: Reply, began: float) -> None:
@@ -161,6 +162,7 @@ class Visit:
     def answered(self, body: bytes) -> None:
         reply, exchange = self.reply, self._exchange
         assert exchange is not None
+        self._ended = self._house.registry.health.clock()
         if reply.started:
             reply.finish(body)
         else:
@@ -171,6 +173,7 @@ class Visit:
     def failed(self, error: Exception) -> None:
         refusal, exchange = of_error(error, self._dialect.name), self._exchange
         assert exchange is not None
+        self._ended = self._house.registry.health.clock()
         if self.reply.started:
             last = exchange.parting(refusal.status, refusal.message, refusal.kind)
             self.reply.finish(last)
@@ -217,11 +220,13 @@ class Visit:
         exchange, reply, house = self._exchange, self.reply, self._house
         story = () if exchange is None else tuple(exchange.story)
         usage = None if exchange is None else exchange.usage
+        # Who asks again once it has its answer is later than this, whichever worker it comes to.
+        ended = house.registry.health.clock() if self._ended is None else self._ended
         self._desk.finished(Record(
             self._opening or self._opened(),
             LEFT if outcome == "left" else reply.status,
             outcome,
-            house.registry.health.clock() - self._began,
+            ended - self._began,
             story,
             usage,
             story[-1].target if outcome in ("ok", "broken") else "",
