@@ -18,17 +18,16 @@ import os
 import platform
 import signal
 import sys
-import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from gateway_report import NAN, Reading, Result, Trials, as_json, fill_page, print_all, results
-from gateway_sides import CASES, EVENTS, SIDES, Case, Side, Stage
+from gateway_sides import CASES, EVENTS, SIDES, Case, Side, put_up
 from gateway_trials import CROWD, Bench, ageing, crowd, start_seconds
 from peers import Missing
-from processes import Failed, Load, Process, Start, compiled, loaded, raise_file_limit
+from processes import Failed, Load, Process, loaded, raise_file_limit
 from table import say
 
 PACED_LEAST = 1.0  # seconds; a paced stream alone takes a third of one
@@ -116,12 +115,7 @@ def run_trials(bench: Bench, plan: Plan) -> Trials:
 @contextmanager
 def standing(names: list[str]) -> Iterator[list[Bench]]:
     """The upstream running, the programs built, the sides set up that can be."""
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="understudy-bench-")))
-        stage = Stage(folder)
-        upstream, load = compiled("upstream", folder), compiled("load", folder)
-        start = Start([upstream, *stage.upstream_words], stage.ports["live"])
-        stack.enter_context(Process(start, 1, folder / "upstream.log"))
+    with put_up() as (stage, load):
         benches = []
         for name in names:
             try:

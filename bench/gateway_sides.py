@@ -10,7 +10,9 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -19,7 +21,7 @@ from string import Template
 import gateway_peers
 from gateway_peers import KEY, PEERS
 from peers import Missing
-from processes import HERE, Start, free_ports
+from processes import HERE, Process, Start, compiled, free_ports
 
 AUTHORIZED = (f"Authorization: Bearer {KEY}",)
 MODEL = "understudy-1"
@@ -103,6 +105,18 @@ class Stage:
         if not path.exists():
             path.write_text((HERE / "bodies" / f"{kind}.json").read_text().replace("MODEL", model))
         return path
+
+
+@contextmanager
+def put_up() -> Iterator[tuple[Stage, str]]:
+    """A stage with its upstream running, and the load generator's path."""
+    with tempfile.TemporaryDirectory(prefix="understudy-bench-") as name:
+        folder = Path(name)
+        stage = Stage(folder)
+        upstream, load = compiled("upstream", folder), compiled("load", folder)
+        start = Start([upstream, *stage.upstream_words], stage.ports["live"])
+        with Process(start, 1, folder / "upstream.log"):
+            yield stage, load
 
 
 def direct(stage: Stage) -> Side:

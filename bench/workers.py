@@ -19,20 +19,17 @@ import os
 import signal
 import statistics
 import sys
-import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
-from gateway_sides import AUTHORIZED, Stage, our_config
+from gateway_sides import AUTHORIZED, Stage, our_config, put_up
 from processes import (
     HERE,
     Failed,
     Load,
     Process,
     Start,
-    compiled,
     free_ports,
     loaded,
     raise_file_limit,
@@ -105,12 +102,7 @@ class Hall:
 
 @contextmanager
 def hall() -> Iterator[Hall]:
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="understudy-bench-")))
-        stage = Stage(folder)
-        upstream, load = compiled("upstream", folder), compiled("load", folder)
-        start = Start([upstream, *stage.upstream_words], stage.ports["live"])
-        stack.enter_context(Process(start, 1, folder / "upstream.log"))
+    with put_up() as (stage, load):
         yield Hall(stage, load)
 
 

@@ -159,6 +159,14 @@ async def listening(path: Path) -> int:
     return int(said.split("listens on http://127.0.0.1:")[1].split(" ")[0].split("\n")[0])
 
 
+async def heeded(run: Soak) -> None:
+    """Wait until the gateway has told of every file it was given; workers tell more often."""
+    log = run.plan.folder / "gateway.jsonl"
+    async with asyncio.timeout(30):
+        while _text(log).count('"event":"reload') < run.turn:  # noqa: ASYNC110 - another process
+            await asyncio.sleep(0.05)
+
+
 def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
@@ -182,7 +190,7 @@ async def soak(plan: Plan) -> None:
                 await load(run.port, plan.clients, plan.seconds * share, seed, written)
                 trouble.cancel()
                 await asyncio.gather(trouble, return_exceptions=True)
-                await asyncio.sleep(1.0)  # a file that is overwritten at once may never be read
+                await heeded(run)  # a file that is overwritten at once may never be read
                 run.reload()  # changed providers: their old connections have to go
                 await asyncio.sleep(REST)
                 run.sample(name)

@@ -6,12 +6,20 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from tests.gateway.desk import ROOT
 from understudy.core.health import HealthTracker
 from understudy.share.redis import RedisLink
 from understudy.share.sharing import Sharing
 from understudy.share.tie import Place
 
 SECRET = "pw-4711-planted"
+
+
+def rights_on_the_page() -> list[str]:
+    """The order that the how-to gives for a user of its own, with our secret in it."""
+    page = (ROOT / "docs/how-to/share-health.md").read_text(encoding="utf-8")
+    [line] = [line for line in page.splitlines() if line.startswith("ACL SETUSER")]
+    return line.replace("SECRET", SECRET).split(" ")
 
 
 class Host:

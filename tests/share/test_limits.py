@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from redis import Redis
 
 from tests.gateway.desk import (
-    ROOT,
     Line,
     Play,
     Served,
@@ -28,7 +27,7 @@ from tests.gateway.desk import (
     serving,
 )
 from tests.rig import run
-from tests.share.joined import SECRET
+from tests.share.joined import SECRET, rights_on_the_page
 from tests.share.server import Server, eventually, free_port, needs_redis, redis
 from tests.share.test_limits_laws import Shared as Model
 from tests.share.test_redis_gateways import Load, _killed, _paused
@@ -329,12 +328,9 @@ def test_a_full_server_is_as_good_as_none_and_told_of_once() -> None:
 
 
 def test_the_rights_on_the_page_are_enough_for_limits_and_no_secret_is_shown() -> None:
-    page = (ROOT / "docs/how-to/share-health.md").read_text(encoding="utf-8")
-    [line] = [line for line in page.splitlines() if line.startswith("ACL SETUSER")]
-
     async def work() -> None:
         async with redis() as server:
-            await server.order(*line.replace("SECRET", SECRET).split(" "))
+            await server.order(*rights_on_the_page())
             url = f"redis://understudy:{SECRET}@127.0.0.1:{server.port}"
             wrong = f"redis://understudy:{SECRET}no@127.0.0.1:{server.port}"
             async with stewards(Place(url), Place(wrong)) as [(limits, said), (barred, why)]:

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 import trustme
 
-from tests.gateway.desk import ROOT
 from tests.rig import run
-from tests.share.joined import SECRET, Host, hosts
+from tests.share.joined import SECRET, Host, hosts, rights_on_the_page
 from tests.share.server import Server, eventually, free_port, needs_redis, redis
 from understudy.share.tie import Place
 
@@ -182,12 +181,9 @@ def test_a_password_opens_and_is_never_shown() -> None:
 
 
 def test_the_rights_on_the_page_are_enough() -> None:
-    page = (ROOT / "docs/how-to/share-health.md").read_text(encoding="utf-8")
-    [line] = [line for line in page.splitlines() if line.startswith("ACL SETUSER")]
-
     async def work() -> None:
         async with redis() as server:
-            await server.order(*line.replace("SECRET", SECRET).split(" "))
+            await server.order(*rights_on_the_page())
             url = f"redis://understudy:{SECRET}@127.0.0.1:{server.port}"
             async with hosts(url, url) as (one, other):
                 await told(one, other)
