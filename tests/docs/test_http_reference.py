@@ -111,7 +111,7 @@ def test_answers_of_the_operators_interface_have_the_fields_of_the_document() ->
     assert isinstance(runtime.board, Board)
     runtime.gateway.house.registry.health.bench("lead/opera", 60, why="test")
     opening = Opening("r1", "openai", "demo", False, "", 0.0)
-    runtime.board.finished(Record(opening, 200, "ok", 0.1))
+    runtime.past.finished(Record(opening, 200, "ok", 0.1))
     health = told(runtime, "health", "")
     assert set(health) == set(schemas["Health"]["properties"])
     assert set(health["keys"]["lead/opera"]) == set(schemas["State"]["properties"])

@@ -18,11 +18,12 @@ from tests.gateway.desk import (
 )
 from tests.rig import run
 from understudy.core.health import Change
-from understudy.gateway.admin import ENTRIES, RECORDS, Board, barred
+from understudy.gateway.admin import ENTRIES, Board, barred
 from understudy.gateway.app import Gateway
 from understudy.gateway.build import demo_house
 from understudy.gateway.house import House
 from understudy.gateway.http import Head, Request
+from understudy.gateway.past import MOST, Past
 from understudy.gateway.record import Opening, Record
 from understudy.testing import ManualClock
 
@@ -334,7 +335,7 @@ def test_seconds_without_measure_are_benched_and_told_as_json() -> None:
 def test_a_bench_without_end_has_no_end_in_json() -> None:
     clock = ManualClock()
     gateway = Gateway(demo_house(clock))
-    board = Board(gateway)
+    board = Board(gateway, Past())
     health = gateway.house.registry.health
     health.listen(board.change)
     health.bench("lead/opera", float("inf"))
@@ -345,13 +346,14 @@ def test_a_bench_without_end_has_no_end_in_json() -> None:
 
 
 def test_what_is_remembered_is_bounded() -> None:
-    board = Board(Gateway(demo_house(ManualClock())))
-    for n in range(RECORDS + 50):
-        board.finished(Record(Opening(str(n), "openai", "m", False, "", 0.0), 200, "ok", 0.1))
+    past = Past()
+    board = Board(Gateway(demo_house(ManualClock())), past)
+    for n in range(MOST + 50):
+        past.finished(Record(Opening(str(n), "openai", "m", False, "", 0.0), 200, "ok", 0.1))
         board.change(Change("clear", f"p/{n}"))
     told = run(board._attempts(Request(Head("GET", b"/x?limit=10000"))))
-    assert (told["remembered"], len(rows(told, "requests"))) == (RECORDS, RECORDS)
-    assert rows(told, "requests")[0]["request_id"] == str(RECORDS + 49)
+    assert (told["remembered"], len(rows(told, "requests"))) == (MOST, MOST)
+    assert rows(told, "requests")[0]["request_id"] == str(MOST + 49)
     health = run(board._health(Request(Head("GET", b"/x?limit=1000"))))
     assert len(rows(health, "ledger")) == ENTRIES
 

@@ -84,7 +84,7 @@ def test_ten_thousand_requests_stay_a_small_page(theatre: Theatre) -> None:
         async with playing() as played:
             now = time.time()  # noqa: TID251 - the page shows the last two minutes
             for n in range(10_000):
-                played.runtime.feed.finished(record(n, now - (10_000 - n) / 100))
+                played.runtime.past.finished(record(n, now - (10_000 - n) / 100))
             async with theatre.visit(played.address) as page:
                 table = page.locator(".requests")
                 await expect(table).to_have_attribute("aria-rowcount", "10001")
@@ -105,7 +105,7 @@ def test_who_reads_further_down_is_not_pushed_away(theatre: Theatre) -> None:
     async def work() -> None:
         async with playing() as played:
             for n in range(100):
-                played.runtime.feed.finished(record(n, float(n)))
+                played.runtime.past.finished(record(n, float(n)))
             async with theatre.visit(played.address) as page:
                 await expect(page.locator(".requests")).to_have_attribute("aria-rowcount", "101")
                 place = "document.querySelector('.rows').scrollTop"

@@ -15,8 +15,9 @@ from tests.rig import run, until
 from tests.ui.scene import Scene, playing, record
 from understudy.gateway.app import Gateway
 from understudy.gateway.build import demo_house
-from understudy.gateway.feed import BEATS, LISTENERS, PAST, SHOWN, SLICE, Feed, View
+from understudy.gateway.feed import BEATS, LISTENERS, SHOWN, SLICE, Feed, View
 from understudy.gateway.http import Head, Reply, Request
+from understudy.gateway.past import Past
 from understudy.providers.fake import Outcome
 from understudy.testing import Http, ManualClock
 
@@ -81,21 +82,21 @@ def test_the_snapshot_comes_first_then_what_changes() -> None:
 
 def test_who_comes_later_is_told_the_past_newest_slice_first() -> None:
     gateway = Gateway(demo_house(ManualClock()))
-    feed = Feed(gateway)
+    past = Past()
     for n in range(SLICE + 3):
-        feed.finished(record(n, 0.0))
-    view = View(feed)
+        past.finished(record(n, 0.0))
+    view = View(Feed(gateway, past))
     slices = [rows(event, "requests") for piece in view.past() for _, event in told(piece)]
     assert [len(found) for found in slices] == [SLICE, 3]
     assert (slices[0][-1]["request_id"], slices[1][0]["request_id"]) == (f"r-{SLICE + 2}", "r-0")
 
 
 def test_under_load_requests_are_all_counted_and_not_all_shown() -> None:
-    feed = Feed(Gateway(demo_house(ManualClock())))
-    view = View(feed)
+    past = Past()
+    view = View(Feed(Gateway(demo_house(ManualClock())), past))
     view.hello()
     for n in range(500):
-        feed.finished(record(n, 0.0))
+        past.finished(record(n, 0.0))
     events = [event for _ in range(BEATS) for event in told(view.news())]
     shown = [event for name, event in events if name == "requests"]
     assert [(len(rows(event, "requests")), event["finished"]) for event in shown] == [(SHOWN, 500)]
@@ -103,16 +104,8 @@ def test_under_load_requests_are_all_counted_and_not_all_shown() -> None:
     assert rates["all"] == {"ok": 500, "failed": 0, "skipped": 0, "over": 500, "first": None}
 
 
-def test_what_is_remembered_is_bounded() -> None:
-    feed = Feed(Gateway(demo_house(ManualClock())))
-    for n in range(PAST + 10):
-        feed.finished(record(n, 0.0))
-    assert (len(feed.records()), feed.finished_so_far) == (PAST, PAST + 10)
-    assert feed.records()[0].opening.id == "r-10"
-
-
 def test_nothing_is_said_while_nothing_happens() -> None:
-    view = View(Feed(Gateway(demo_house(ManualClock()))))
+    view = View(Feed(Gateway(demo_house(ManualClock())), Past()))
     view.hello()
     assert view.news() == b""
 
@@ -121,7 +114,7 @@ def test_a_bench_that_runs_out_is_news_although_nobody_reports_it() -> None:
     clock = ManualClock()
     gateway = Gateway(demo_house(clock))
     gateway.house.registry.health.bench("lead/opera", 5.0)
-    view = View(Feed(gateway))
+    view = View(Feed(gateway, Past()))
     view.hello()
     clock.advance(4.9)
     before = [name for name, _ in told(view.news())]
@@ -186,7 +179,7 @@ class Deaf:
 
 def test_who_takes_nothing_is_cut_off() -> None:
     outlet = Deaf()
-    feed = Feed(Gateway(demo_house(ManualClock())), tick=0.001, patience=0.001)
+    feed = Feed(Gateway(demo_house(ManualClock())), Past(), tick=0.001, patience=0.001)
     request = Request(Head("GET", EVENTS.encode(), LOOPBACK))
     request.peer = "127.0.0.1"
     run(feed.routes()["GET", EVENTS](request, Reply(outlet, True)))  # type: ignore[arg-type]

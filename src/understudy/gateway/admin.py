@@ -10,7 +10,6 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 from itertools import islice
-from typing import TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -23,7 +22,7 @@ from understudy.gateway.app import JSON, Gateway, Route
 from understudy.gateway.build import is_loopback
 from understudy.gateway.house import House
 from understudy.gateway.http import Reply, Request
-from understudy.gateway.record import Record
+from understudy.gateway.past import MOST, Past
 from understudy.gateway.shapes import Told, When, entry_told, record_told, state_told
 from understudy.gateway.siblings import Others, Question, nobody
 from understudy.gateway.whole import Entry, ledger_of, records_of, states_of
@@ -31,11 +30,9 @@ from understudy.messages.request import Request as Asked
 from understudy.model import refusals
 from understudy.providers.catalogue import by_name, on_loopback
 
-RECORDS = 10_000  # finished requests that are remembered
 ENTRIES = 1_000  # lines of the ledger
 SHOWN = 100  # of either, unless more are asked for
 WHY = 200  # characters of an operator's reason
-Kept = TypeVar("Kept")
 ENDLESS = 1e12  # seconds; JSON has numbers that no float holds
 Answer = Callable[[Request], Told | Awaitable[Told]]
 
@@ -49,19 +46,14 @@ class Wrong(Exception):
 
 
 class Board:
-    """A reader of records and a listener of health; remembers the last of both."""
+    """Tells of the past, and is a listener of health that remembers the last changes."""
 
-    def __init__(self, gateway: Gateway) -> None:
+    def __init__(self, gateway: Gateway, past: Past) -> None:
+        self.past = past
         self._gateway = gateway
-        self._records: deque[Record] = deque(maxlen=RECORDS)
         self._ledger: deque[Entry] = deque(maxlen=ENTRIES)
-        self._finished = 0
         self._changes = 0
         self.others: Others = nobody
-
-    def finished(self, record: Record) -> None:
-        self._records.append(record)
-        self._finished += 1
 
     def change(self, change: Change) -> None:
         """A listener of the health tracker."""
@@ -69,20 +61,14 @@ class Board:
         self._changes += 1
 
     @property
-    def remembered(self) -> int:
-        return len(self._records)
-
-    @property
     def seen(self) -> tuple[int, int]:
         """Requests and changes of health so far."""
-        return self._finished, self._changes
+        return self.past.so_far, self._changes
 
-    def records(self, most: int, since: int | None = None) -> list[Record]:
-        """Oldest first: the last, or the last of those after the first `since`."""
-        return _last(self._records, most, None if since is None else self._finished - since)
-
-    def ledger(self, most: int, since: int | None = None) -> list[Entry]:
-        return _last(self._ledger, most, None if since is None else self._changes - since)
+    def ledger(self, most: int, since: int = 0) -> list[Entry]:
+        """The last changes that came after the first `since`, oldest first."""
+        count = min(most, max(0, self._changes - since))
+        return list(islice(reversed(self._ledger), count))[::-1]
 
     def routes(self) -> dict[tuple[str, str], Route]:
         answers: dict[tuple[str, str], Answer] = {
@@ -169,11 +155,11 @@ class Board:
         return {"model": model, **found.to_dict()}
 
     async def _attempts(self, request: Request) -> Told:
-        limit = _limit(request, RECORDS)
+        limit = _limit(request, MOST)
         others = await self.others(Question(records=limit))
-        last = records_of([self.records(limit), *(other.records for other in others)])[-limit:]
+        last = records_of([self.past.last(limit), *(other.records for other in others)])[-limit:]
         return {
-            "remembered": self.remembered + sum(other.remembered for other in others),
+            "remembered": len(self.past) + sum(other.remembered for other in others),
             "requests": [record_told(r) for r in reversed(last)],
         }
 
@@ -235,13 +221,6 @@ def barred(request: Request, house: House) -> str:
     if not on_loopback(host) or (origin and urlsplit(origin).netloc != host):
         return "without an admin_key no foreign page may ask"
     return ""
-
-
-def _last(found: deque[Kept], most: int, fresh: int | None) -> list[Kept]:
-    count = min(most, len(found) if fresh is None else max(0, fresh))
-    last = list(islice(reversed(found), count))
-    last.reverse()
-    return last
 
 
 def _limit(request: Request, most: int) -> int:

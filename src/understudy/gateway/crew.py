@@ -128,15 +128,15 @@ class Crew:
         """What we know by ourselves."""
         board, health = self._board, self._gateway.house.registry.health
         cleared = bool(question.unbench) and health.unbench(question.unbench, "remote")
-        records, entries = question.since.get(self.station.name, (None, None))
+        records, entries = question.since.get(self.station.name, (0, 0))
         return Glimpse(
             self.station.name,
             self.station.number,
             self._gateway.in_flight,
-            board.remembered,
+            len(board.past),
             board.seen,
             health.snapshot(),
-            board.records(question.records, records),
+            board.past.last(question.records, records),
             board.ledger(question.entries, entries),
             await self._own_counts() if question.metrics else "",
             cleared,

@@ -1,6 +1,6 @@
 """What goes on at the gateway, live: a snapshot, then what changes, as server-sent events.
 
-While nobody listens a request costs one append. Everything is formatted for the listener that
+While nobody listens a request costs nothing here. Everything is formatted for the listener that
 asked for it, a bounded amount a tick: under load requests are counted but not all shown. Who
 does not read is cut off; the page comes back by itself and starts from a new snapshot.
 
@@ -27,14 +27,14 @@ from understudy.gateway.admin import barred
 from understudy.gateway.app import JSON, Gateway, Route
 from understudy.gateway.http import Reply, Request
 from understudy.gateway.lanes import Lane, Standing, lanes
+from understudy.gateway.past import MOST, Past
 from understudy.gateway.record import Record
 from understudy.gateway.shapes import When, bench_told, entry_told, record_told, state_told
 from understudy.gateway.siblings import Glimpse
-from understudy.gateway.whole import Entry, ended, ledger_of, records_of, same, states_of
+from understudy.gateway.whole import Entry, ledger_of, records_of, same, states_of
 
 TICK = 0.25  # seconds between looks
 BEATS = 4  # ticks between rates
-PAST = 10_000  # requests remembered
 SLICE = 200  # of them formatted at once
 SHOWN = 100  # requests told in one tick at most, the newest
 ENTRIES = 200  # lines of the ledger
@@ -50,26 +50,22 @@ Told = dict[str, object]
 
 
 class Feed:
-    """A reader of records and a listener of health, for whoever watches."""
+    """Tells of the past and of health, for whoever watches."""
 
     def __init__(
-        self, gateway: Gateway, *, tick: float = TICK, patience: float = PATIENCE
+        self, gateway: Gateway, past: Past, *, tick: float = TICK, patience: float = PATIENCE
     ) -> None:
         self.gateway = gateway
         self.since = gateway.wall()  # before this, nothing can have happened here
         self.tick = tick
         self._patience = patience
         self.listeners = 0
-        self.finished_so_far = 0
         self.changes_so_far = 0
-        self._records: deque[Record] = deque(maxlen=PAST)
+        self._past = past
+        self._theirs = Past()  # what our siblings told of
         self._ledger: deque[Entry] = deque(maxlen=ENTRIES)
         self.gather: Callable[[], Awaitable[None]] | None = None  # asks our siblings
         self.others: Sequence[Glimpse] = ()  # what they said last
-
-    def finished(self, record: Record) -> None:
-        self._records.append(record)
-        self.finished_so_far += 1
 
     def change(self, change: Change) -> None:
         """A listener of the health tracker."""
@@ -79,7 +75,7 @@ class Feed:
         """What siblings saw since they were last asked is told as if it had been seen here."""
         self.others = others
         for record in records_of([other.records for other in others]):
-            self.finished(record)
+            self._theirs.finished(record)
         for entry in ledger_of([other.ledger for other in others]):
             if not any(same(entry, line) for line in self._ledger):
                 self._enter(entry)
@@ -99,11 +95,16 @@ class Feed:
     def routes(self) -> dict[tuple[str, str], Route]:
         return {("GET", "/understudy/api/events"): self._events}
 
-    def records(self, since: int = 0) -> list[Record]:
-        """What finished after the first `since`, oldest first, as far as it is remembered."""
-        fresh = list(islice(reversed(self._records), self.finished_so_far - since))
-        fresh.reverse()
-        return fresh
+    @property
+    def seen(self) -> tuple[int, int]:
+        """Requests so far, ours and our siblings'."""
+        return self._past.so_far, self._theirs.so_far
+
+    def records(self, since: tuple[int, int] = (0, 0)) -> list[Record]:
+        """What finished after those, oldest first, as far as it is remembered."""
+        ours, theirs = since
+        told = self._past.last(since=ours), self._theirs.last(since=theirs)
+        return records_of(told)[-MOST:] if told[1] else told[0]
 
     def ledger(self, since: int = 0) -> list[Entry]:
         fresh = list(islice(reversed(self._ledger), self.changes_so_far - since))
@@ -175,9 +176,7 @@ class View:
         self._feed = feed
         self._gateway = feed.gateway
         self._remembered = feed.records()
-        if feed.others:  # theirs came in after ours
-            self._remembered.sort(key=ended)
-        self._finished = feed.finished_so_far
+        self._seen = feed.seen
         self._changes = 0
         self._named: dict[str, None] = {}  # specs clients used, the latest last
         self._lanes: tuple[Lane, ...] = ()
@@ -211,8 +210,8 @@ class View:
 
     def news(self) -> bytes:
         """Everything since the last time."""
-        fresh = self._feed.records(self._finished)
-        self._finished = self._feed.finished_so_far
+        fresh = self._feed.records(self._seen)
+        self._seen = self._feed.seen
         for record in fresh:
             self._count(record)
         told = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
@@ -37,6 +37,14 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     target: str = ""  # who served, "" if nobody
     sent: int = 0  # bytes of body
     reason: str = ""
+
+
+class Failure(NamedTuple):
+    """An attempt that failed, or was broken off, while its request goes on."""
+
+    opening: Opening
+    attempt: Attempt
+    number: int  # of the request's calls so far
 
 
 class Reader(Protocol):

@@ -23,6 +23,7 @@ from understudy.gateway.feed import Feed
 from understudy.gateway.house import House
 from understudy.gateway.http import Reply, Request
 from understudy.gateway.pages import packaged, pages
+from understudy.gateway.past import Past
 from understudy.gateway.portion import portion
 from understudy.gateway.server import Server
 from understudy.gateway.station import Station
@@ -130,8 +131,9 @@ class Runtime:
             lambda provider: gateway.house.vendor(provider),
             lambda: self.ties.told(),
         )
-        self.board = Board(gateway)
-        self.feed = Feed(gateway)
+        self.past = Past()
+        self.board = Board(gateway, self.past)
+        self.feed = Feed(gateway, self.past)
         self.stopping = asyncio.Event()
         self.server = Server(
             gateway, gateway.refuse, limits=self.opened.house.limits, clock=time.monotonic
@@ -139,7 +141,7 @@ class Runtime:
         access = self.opened.house.rules.access_log
         self.lines = LogLines(write, gateway.wall, access=access, later=_later)
         self._scribe = self._begin_journal()
-        readers = (self.lines, self.metrics, self.board, self.feed)
+        readers = (self.lines, self.metrics, self.past)
         gateway.told_to(*readers, *self._journal(), *self._tracing())
         ties = (gateway, self.board, self.feed, self.metrics)
         self.crew = None if setup.station is None else Crew(setup.station, *ties)
@@ -197,6 +199,7 @@ class Runtime:
         if self.crew is not None:
             await self.crew.close()
         self.lines.note("stopped")
+        self.gateway.tell()
         self.lines.flush()
 
     async def _close(self) -> None:

@@ -1,0 +1,55 @@
+"""The last requests, in little room.
+
+Kept as objects, ten thousand of them are megabytes through which every new request walks: what it
+makes lies in memory that was last used a second ago, and a tenth of its CPU time goes into
+waiting for that. Packed, they leave their places warm for the next one.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import chain
+
+import msgspec
+
+from understudy.gateway.record import Record
+
+MOST = 10_000  # requests
+BLOCK = 64  # packed at a time
+PACK = msgspec.msgpack.Encoder().encode
+UNPACK = msgspec.msgpack.Decoder(list[Record]).decode
+
+
+class Past:
+    """A reader that remembers."""
+
+    __slots__ = ("_blocks", "_fresh", "_most", "so_far")
+
+    def __init__(self, most: int = MOST) -> None:
+        self.so_far = 0  # requests heard of
+        self._most = most
+        self._fresh: list[Record] = []
+        self._blocks: deque[bytes] = deque(maxlen=-(-most // BLOCK))
+
+    def __len__(self) -> int:
+        return min(self.so_far, self._most)
+
+    def finished(self, record: Record) -> None:
+        self.so_far += 1
+        fresh = self._fresh
+        fresh.append(record)
+        if len(fresh) >= BLOCK:
+            self._blocks.append(PACK(fresh))
+            fresh.clear()
+
+    def last(self, most: int = MOST, since: int = 0) -> list[Record]:
+        """The last ones that came after the first `since`, oldest first."""
+        count = min(most, len(self), max(0, self.so_far - since))
+        found, have = [self._fresh], len(self._fresh)
+        for block in reversed(self._blocks):
+            if have >= count:
+                break
+            found.append(UNPACK(block))
+            have += BLOCK
+        records = list(chain.from_iterable(reversed(found)))
+        return records[len(records) - count :]
