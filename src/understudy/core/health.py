@@ -65,22 +65,21 @@ class Bench:
 
     def sentence(self, now: float) -> str:
         """Why this is benched, in the words used by errors, logs, CLI and dashboard."""
-        who, why = self._who_and_why
+        who, why, of = self._said
         left = self.until - now
-        if left == math.inf:
-            return f"{who}until cleared{why}"
-        if left <= 0:
-            return f"{who}over, not yet proven well{why}"
-        return f"{who}{in_seconds(left)} left of {in_seconds(self.until - self.since)}{why}"
+        if 0 < left < math.inf:
+            return f"{who}{in_seconds(left)}{of}"
+        return f"{who}until cleared{why}" if left > 0 else f"{who}over, not yet proven well{why}"
 
     @cached_property
-    def _who_and_why(self) -> tuple[str, str]:
+    def _said(self) -> tuple[str, str, str]:
         """What stays the same; it is told for every request that passes over this target."""
         label = self.key.partition("#")[2]
         who = f"credential {label} " if self.scope == "credential" and label else ""
         blame = f" for {self.fault}" if self.fault else ""
         told = f"{who}benched{BY.get(self.source, '')}{blame}, "
-        return told, f": {self.why}" if self.why else ""
+        why = f": {self.why}" if self.why else ""
+        return told, why, f" left of {in_seconds(self.until - self.since)}{why}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -58,7 +57,6 @@ SHALLOW = msgspec.json.Decoder(dict[str, msgspec.Raw])
 ENCODER = msgspec.json.Encoder()
 KEY = b'"model"'
 EVENTS = b"text/event-stream"
-VALUE = re.compile(rb'"model"[ \t\r\n]*:[ \t\r\n]*"([^"\\]*)"')
 
 
 def peek(body: bytes) -> Peek:
@@ -74,10 +72,9 @@ def peek(body: bytes) -> Peek:
 def with_model(body: bytes, old: str, new: str) -> bytes:
     """The body with its model replaced and nothing else touched."""
     if body.count(KEY) == 1:  # one alone: this is it
-        found = VALUE.search(body)
-        if found is not None and found[1] == old.encode():
-            start, end = found.span(1)
-            return b"%b%b%b" % (body[:start], _written(new), body[end:])
+        for written, wanted in _spellings(old, new):
+            if written in body:
+                return body.replace(written, wanted, 1)
     try:
         fields = SHALLOW.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -86,9 +83,10 @@ def with_model(body: bytes, old: str, new: str) -> bytes:
 
 
 @lru_cache(512)
-def _written(name: str) -> bytes:
-    """A model's name as it stands between quotes."""
-    return ENCODER.encode(name)[1:-1]
+def _spellings(old: str, new: str) -> tuple[tuple[bytes, bytes], ...]:
+    """The field as libraries write it, without a space or with one, and what it becomes."""
+    name, other = ENCODER.encode(old), ENCODER.encode(new)
+    return tuple((KEY + colon + name, KEY + colon + other) for colon in (b":", b": "))
 
 
 def _field(message: str) -> str:

@@ -11,7 +11,6 @@ from understudy.gateway.http import Head
 
 MOST = 1024  # heads; clients may vary theirs without end
 LARGEST = 4096  # bytes of one
-DIGITS = 9  # of a length
 END = b"\r\n\r\n"
 LENGTH = b"ength: "  # of `Content-Length: `, which is the first place it may stand in
 BEFORE = b"\r\ncontent-l"
@@ -34,10 +33,8 @@ class Heads:
         head = self._known.get(data[:at] + data[stop:end])
         if head is None or end < 0:
             return None
-        digits, body = data[at:stop], data[end + 4 :]
-        if len(digits) > DIGITS or not digits.isdigit() or int(digits) != len(body):
-            return None
-        return head, body
+        body = data[end + 4 :]
+        return (head, body) if data[at:stop] == b"%d" % len(body) else None
 
     def keep(self, data: bytes, head: Head, body: bytes) -> None:
         """The parser made this of a piece that begins with it; know it again, if that can be."""

@@ -308,19 +308,13 @@ def _too_many(turned: Turned) -> Refusal:
 
 def _headers(identity: str, attempts: list[Attempt], served: str) -> bytes:
     """Who was asked and who answered; header-safe, whatever clients call their models."""
-    at_once = len(attempts) == 1 and served
-    told = _at_once(served) if at_once else _told(attempts, served)
-    return b"x-request-id: %b\r\n%b" % (identity.encode(), told)
+    at_once = len(attempts) == 1 and served  # as nearly always
+    tale = f"{served}=ok" if at_once else story(attempts)
+    return b"x-request-id: %b\r\n%b" % (identity.encode(), _told(tale, served))
 
 
 @lru_cache(512)
-def _at_once(target: str) -> bytes:
-    """The first one asked has answered, as nearly always."""
-    return _told([Attempt(target, "ok")], target)
-
-
-def _told(attempts: list[Attempt], served: str) -> bytes:
-    tale = story(attempts)
+def _told(tale: str, served: str) -> bytes:
     if not tale.isprintable():
         tale, served = _escaped(tale), _escaped(served)
     target = f"x-understudy-target: {served}\r\n" if served else ""

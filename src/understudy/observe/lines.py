@@ -18,7 +18,7 @@ from understudy.gateway.record import Opening, Record
 
 SNIPPET = 200
 TOLD_MOST = 10_000  # benches whose end is told; clients may name models without end
-TOGETHER = 4096  # lines that are written without waiting for more
+TOGETHER = 1024 * 1024  # bytes that are written without waiting for more
 Write = Callable[[bytes], None]
 Later = Callable[[Callable[[], None]], None]
 ENCODER = msgspec.json.Encoder()
@@ -42,7 +42,7 @@ class LogLines:
         self._write = write
         self._wall = wall
         self._later = later
-        self._lines: list[object] = []
+        self._lines = bytearray()  # encoded at once: objects that wait would let their memory cool
         self._benched: set[str] = set()  # keys whose bench was told, and not yet its end
 
     def attempt(self, opening: Opening, attempt: Attempt, number: int) -> None:
@@ -138,17 +138,19 @@ class LogLines:
 
     def _put(self, line: object) -> None:
         lines = self._lines
-        lines.append(line)
-        if len(lines) == 1 and self._later is not None:
+        first = not lines
+        ENCODER.encode_into(line, lines, -1)
+        lines += b"\n"
+        if first and self._later is not None:
             self._later(self.flush)
         elif self._later is None or len(lines) >= TOGETHER:
             self.flush()
 
     def flush(self) -> None:
         """Write what was gathered, all of it together."""
-        lines, self._lines = self._lines, []
+        lines, self._lines = self._lines, bytearray()
         if lines:
-            self._write(ENCODER.encode_lines(lines))
+            self._write(bytes(lines))
 
 
 class Failover(msgspec.Struct, omit_defaults=True, gc=False):
