@@ -100,6 +100,16 @@ class Tracker(RuleBasedStateMachine):
                 assert (state.failures, state.rounds) == (failures, rounds)
                 assert (state.bench.since if state.bench else float("-inf")) == since
 
+    @invariant()
+    def tells_of_several_what_it_tells_of_each(self) -> None:
+        if not hasattr(self, "slow"):
+            return
+        told = {key: slow.told() for key, slow in self.slow.items()}
+        for keys in (["p/a"], ["p/a", "q/a"], [*told, "unheard/of"]):
+            found = [told[key] for key in keys if key in told]
+            clean = (0, 0, float("-inf"), float("-inf"))
+            assert self.health.unmarked(keys) == all(state == clean for state in found)
+
 
 TestTracker = Tracker.TestCase
 TestTracker.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)

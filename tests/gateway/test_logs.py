@@ -28,7 +28,7 @@ from tests.rig import run
 from understudy.core.faults import Fault
 from understudy.core.target import Attempt
 from understudy.gateway.record import Opening, Record
-from understudy.observe.lines import LogLines
+from understudy.observe.lines import TOGETHER, LogLines
 
 ONCE = "[policy]\ntransient_retries = 0\n"
 
@@ -304,8 +304,9 @@ def test_lines_are_gathered_and_written_together() -> None:
     due: list[object] = []
     lines = LogLines(written.append, lambda: 1.0, later=due.append)
     for n in range(5000):
-        lines.note("counted", n=n)
-    assert len(written) == 1  # the first 4,096 did not wait
+        lines.note("counted", n=n, padding="x" * 200)
+    assert len(written) == 1  # the first megabyte did not wait
+    assert TOGETHER <= len(written[0]) < TOGETHER + 1000
     lines.flush()
     lines.flush()
     assert len(written) == 2

@@ -85,7 +85,7 @@ def test_a_success_clears_count_and_exponent_everywhere() -> None:
     wire.clock.advance(5 + HEAD_START)
     two.health.report_success(KEY, two.now())
     wire.settle()
-    assert all(host.health.quiet for host in (one, two, three))
+    assert not any(host.health.snapshot() for host in (one, two, three))
 
 
 def test_an_order_to_clear_reaches_everybody_also_from_who_knows_of_nothing() -> None:
@@ -94,8 +94,8 @@ def test_an_order_to_clear_reaches_everybody_also_from_who_knows_of_nothing() ->
     wire.under_way.clear()  # lost
     assert not two.health.unbench(KEY)
     wire.settle()
-    assert one.health.quiet
-    assert three.health.quiet
+    assert not one.health.snapshot()
+    assert not three.health.snapshot()
 
 
 def test_what_was_under_way_when_the_news_came_neither_counts_nor_clears() -> None:
@@ -219,7 +219,7 @@ def test_sharing_moves_to_the_tracker_of_a_new_house() -> None:
     one.sharing.move(new)
     fail(two)
     wire.settle()
-    assert old.quiet
+    assert not old.snapshot()
     assert not new.available(KEY)
     old.bench("p/b", 60)
     assert wire.under_way == []
@@ -243,7 +243,7 @@ def test_sharing_moves_to_the_tracker_of_a_new_house() -> None:
 def test_nonsense_is_ignored(data: bytes) -> None:
     _, (one, *_) = hosts()
     one.end.receive(data)
-    assert one.health.quiet
+    assert not one.health.snapshot()
     assert one.sharing.ignored == 1
 
 
@@ -266,7 +266,7 @@ def test_a_bench_without_end_lasts_until_cleared_everywhere() -> None:
     assert (bench.until, bench.scope, bench.fault) == (math.inf, "credential", "out_of_credits")
     two.health.unbench("p#k")
     wire.settle()
-    assert one.health.quiet
+    assert not one.health.snapshot()
 
 
 # -- clocks, notes and what is kept

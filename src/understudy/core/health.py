@@ -139,11 +139,6 @@ class HealthTracker:
         self._sweep_at = SWEEP_FLOOR
         self._listeners: tuple[Listener, ...] = ()
 
-    @property
-    def quiet(self) -> bool:
-        """Is nothing held against anybody?"""
-        return not self._marks
-
     def unmarked(self, keys: Iterable[str]) -> bool:
         """Is nothing held against any of these?"""
         return self._marks.keys().isdisjoint(keys)

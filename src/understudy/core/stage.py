@@ -95,7 +95,7 @@ def obstacle(candidate: Candidate, stage: Stage, floor: int | None = None) -> Ob
 def benched(bench: Bench, now: float) -> Obstacle:
     if bench.until <= now:
         return Obstacle(PROBING, bench.fault, PROBE_POLL)
-    return Obstacle(bench.sentence(now), bench.fault, bench.left(now))
+    return Obstacle(bench.sentence(now), bench.fault, bench.until - now)
 
 
 def usable(candidate: Candidate, stage: Stage) -> tuple[Account, ...]:

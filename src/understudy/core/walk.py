@@ -139,13 +139,13 @@ class _Trip:
     def pause(self) -> float:
         """Seconds to wait because all are benched and one returns soon; 0 means go on."""
         health = self.stage.health
-        if health is None or health.quiet:
+        # The last one first: it is seldom benched, and one who is not is enough.
+        if health is None or health.unmarked(self.chain[-1].keys):
             return 0.0
         patience, soonest = self.stage.policy.max_wait - self.waited, math.inf
-        # The last ones first: they are seldom benched, and one who is not is enough.
+        if patience <= 0:
+            return 0.0
         for candidate in reversed(self.chain):
-            if patience <= 0 or health.unmarked(candidate.keys):
-                return 0.0
             hurdle = obstacle(candidate, self.stage)
             if hurdle is None:
                 return 0.0

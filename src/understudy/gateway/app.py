@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from itertools import count
 from secrets import token_hex
 
-from understudy.core.target import Attempt
 from understudy.dialects.json_access import encode
 from understudy.gateway.house import House
 from understudy.gateway.http import Reply, Request
@@ -83,16 +82,10 @@ class Gateway:
         dialect = self.surfaces.spoken(path)
         opening = Opening(self.new_id(), dialect.name, "", False, "", self.wall())
         body = encode(dialect.write_error(status, why, "invalid_request"))
-        self.finished(Record(opening, status, "refused", 0.0, sent=len(body), reason=why))
+        self.hear(Record(opening, status, "refused", 0.0, sent=len(body), reason=why))
         return body
 
-    def finished(self, record: Record) -> None:
-        self._hear(record)
-
-    def attempted(self, opening: Opening, attempt: Attempt, number: int) -> None:
-        self._hear(Failure(opening, attempt, number))
-
-    def _hear(self, news: Record | Failure) -> None:
+    def hear(self, news: Record | Failure) -> None:
         """Readers are told at the end of this turn of the event loop."""
         self._news.append(news)
         if len(self._news) == 1:

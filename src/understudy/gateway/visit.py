@@ -21,7 +21,7 @@ from understudy.gateway.exchange import Exchange
 from understudy.gateway.house import House
 from understudy.gateway.http import Reply, Request
 from understudy.gateway.limits import Gate, Turned
-from understudy.gateway.record import Opening, Record
+from understudy.gateway.record import Failure, Opening, Record
 from understudy.gateway.refusals import JSON, Refusal, apologise, of_error, story
 from understudy.gateway.surfaces import PATHS, Surfaces, is_surface
 from understudy.gateway.wishes import wishes_of
@@ -46,8 +46,7 @@ class Desk(Protocol):
     def wall(self) -> Callable[[], float]: ...
 
     def new_id(self) -> str: ...
-    def attempted(self, opening: Opening, attempt: Attempt, number: int) -> None: ...
-    def finished(self, record: Record) -> None: ...
+    def hear(self, news: Record | Failure) -> None: ...
     def trouble(self, error: Exception) -> None: ...
 
 
@@ -128,7 +127,7 @@ class Visit:
     def attempt(self, attempt: Attempt) -> None:
         self._number += 1
         assert self._opening is not None
-        self._desk.attempted(self._opening, attempt, self._number)
+        self._desk.hear(Failure(self._opening, attempt, self._number))
 
     def begin(self, serving: str, first: bytes) -> None:
         exchange = self._exchange
@@ -222,7 +221,7 @@ class Visit:
         usage = None if exchange is None else exchange.usage
         # Who asks again once it has its answer is later than this, whichever worker it comes to.
         ended = house.registry.health.clock() if self._ended is None else self._ended
-        self._desk.finished(Record(
+        self._desk.hear(Record(
             self._opening or self._opened(),
             LEFT if outcome == "left" else reply.status,
             outcome,

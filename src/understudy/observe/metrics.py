@@ -120,8 +120,7 @@ class Metrics:
     def _attempted(self, attempt: Attempt) -> None:
         target = self._target[attempt.target]
         self.attempts[target, attempt.word] += 1
-        if attempt.outcome != "skipped":
-            self.attempt_latency[target].add(attempt.seconds)
+        self.attempt_latency[target].add(attempt.seconds)
         if attempt.first_content is not None:
             self.first_content[target].add(attempt.first_content)
         if attempt.then == "advance" and attempt.next:
@@ -130,8 +129,10 @@ class Metrics:
     def finished(self, record: Record) -> None:
         opening, attempts, usage = record.opening, record.attempts, record.usage
         for attempt in attempts:
-            if attempt.outcome in {"ok", "skipped"}:  # not heard of yet
+            if attempt.outcome == "ok":  # of who failed we have heard
                 self._attempted(attempt)
+            elif attempt.outcome == "skipped":
+                self.attempts[self._target[attempt.target], "skipped"] += 1
         self.requests[opening.surface, record.status, record.outcome] += 1
         self.latency[opening.surface].add(record.seconds)
         if opening.stream:
