@@ -123,7 +123,7 @@ def run(steps: Generator[Step, object, T], act: Callable[[Step], object]) -> T:
         steps.close()
 
 
-@dataclass(slots=True)
+@dataclass
 class _Trip:
     """One request on its way down the chain."""
 
@@ -133,8 +133,8 @@ class _Trip:
     observe: Observer | None
     story: list[Attempt] = field(default_factory=list)
     failures: dict[str, ProviderError | Attempt] = field(default_factory=dict)  # or skips
-    floor: int | None = None  # after an overflow: only larger windows will do
-    waited: float = 0.0
+    floor: int | None = field(default=None, init=False)  # overflow: only larger windows will do
+    waited: float = field(default=0.0, init=False)
 
     def pause(self) -> float:
         """Seconds to wait because all are benched and one returns soon; 0 means go on."""
@@ -232,7 +232,7 @@ class _Trip:
         return math.inf if self.stage.policy.rule(error.fault).mark is Mark.NONE else 0.0
 
 
-@dataclass(slots=True)
+@dataclass
 class _Attempt:
     """One call of one target with one credential."""
 
@@ -240,9 +240,9 @@ class _Attempt:
     place: int
     call: Call
     n: int
-    answer: object = None
-    error: Exception | None = None
-    committed: float | None = None  # clock seconds of the first content
+    answer: object = field(default=None, init=False)
+    error: Exception | None = field(default=None, init=False)
+    committed: float | None = field(default=None, init=False)  # clock seconds of the first content
 
     def make(self) -> Generator[Step, object, bool]:
         """Yield the call; True when there is an `answer`, else `error` says why not."""

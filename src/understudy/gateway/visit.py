@@ -61,6 +61,7 @@ class Visit:
     _exchange: Exchange | None = None
     _opening: Opening | None = None
     _number = 0  # calls that failed so far
+    _dialect: Dialect | None = None  # of errors, if the path does not tell
     _begun = False  # the client has the first content of a stream
     _sign: Handle | None = None  # the next sign of life to a client that waits for a stream
     _ended: float | None = None  # clock seconds, read before the client is told
@@ -74,7 +75,6 @@ class Visit:
         self._wishes = wishes = wishes_of(request)
         self._id = wishes.id or desk.new_id()
         self._began = began  # clock seconds
-        self._dialect: Dialect = desk.surfaces.spoken(request.path)  # of errors
 
     def ask(self) -> None:
         """A question to a model."""
@@ -94,7 +94,7 @@ class Visit:
             timeout = self._timeout(house) if self._wishes.timeout else house.rules.timeout
             deadline = self._began + timeout
         except (InvalidRequest, SpecError) as error:
-            return self._turn_away(of_error(error, self._dialect.name))
+            return self._turn_away(of_error(error, self._spoken.name))
         self._opening = self._opened()
         self._exchange = Exchange(ask, cast, deadline, self)
         self.reply.left = self._left
@@ -170,7 +170,7 @@ class Visit:
         self._end("ok")
 
     def failed(self, error: Exception) -> None:
-        refusal, exchange = of_error(error, self._dialect.name), self._exchange
+        refusal, exchange = of_error(error, self._spoken.name), self._exchange
         assert exchange is not None
         self._ended = self._house.registry.health.clock()
         if self.reply.started:
@@ -183,7 +183,7 @@ class Visit:
     def broken(self, error: Exception) -> None:
         self._desk.trouble(error)
         if not self._over:
-            apologise(self.reply, self._dialect)
+            apologise(self.reply, self._spoken)
             self._end("failed", "a fault of ours")
 
     def _left(self) -> None:
@@ -199,8 +199,10 @@ class Visit:
         if not house.keys:
             return True
         known = house.who(self._wishes.secret)
-        self.label = "" if known is None else known.label
-        return known is not None
+        if known is None:
+            return False
+        self.label = known.label
+        return True
 
     def _entered(self, house: House) -> Turned | None:
         gate = house.gates.get(self.label)
@@ -248,13 +250,12 @@ class Visit:
         ask, desk = self._ask, self._desk
         wishes = self._wishes
         errand = ERRANDS.get(self._request.path) if ask is None else ask.errand
-        surface = self._dialect.name if errand is None else errand.name
-        model, stream = ("", False) if ask is None else (ask.model, ask.stream)
+        dialect = self._spoken if ask is None else ask.dialect
         return Opening(
             self._id,
-            surface,
-            model,
-            stream,
+            dialect.name if errand is None else errand.name,
+            "" if ask is None else ask.model,
+            False if ask is None else ask.stream,
             self.label,
             desk.wall(),
             wishes.trace if desk.traced else "",
@@ -262,6 +263,12 @@ class Visit:
             wishes.policy == "fail_fast",
             self._within,
         )
+
+    @property
+    def _spoken(self) -> Dialect:
+        """The dialect of errors."""
+        known = self._dialect
+        return self._desk.surfaces.spoken(self._request.path) if known is None else known
 
     def _timeout(self, house: House) -> float:
         """The house's limit, or the client's if that is tighter."""
@@ -278,7 +285,7 @@ class Visit:
     def _tell(self, refusal: Refusal, attempts: list[Attempt]) -> None:
         extra = "".join(f"{name}: {value}\r\n" for name, value in refusal.headers.items())
         headers = JSON + _headers(self._id, attempts, "") + extra.encode("latin-1")
-        body = b"" if self._request.method == "HEAD" else refusal.written(self._dialect)
+        body = b"" if self._request.method == "HEAD" else refusal.written(self._spoken)
         self.reply.send(refusal.status, headers, body)
 
 
