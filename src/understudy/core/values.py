@@ -1,8 +1,9 @@
 """Frozen values that are made for every request.
 
 The `__init__` that Python writes for a frozen dataclass sets each field by a call of its own.
-`quick` writes one that fills the instance's dictionary, in a third of the time; nothing else about
-the class changes. For dataclasses without slots.
+`quick` writes one that gives the instance its dictionary whole, in a third of the time; nothing
+else about the class changes. For dataclasses without slots. (To fill the dictionary that is there
+already is as quick, but then each look at a field takes four times as long.)
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ T = TypeVar("T")
 def quick(cls: type[T]) -> type[T]:
     """The same frozen dataclass, made faster."""
     known = fields(cls)  # type: ignore[arg-type]
-    made: dict[str, Any] = {"_missing": MISSING}
+    made: dict[str, Any] = {"MISSING": MISSING, "SET": object.__setattr__}
     for spec in known:
         made[f"_{spec.name}"] = spec.default
         made[f"_make_{spec.name}"] = spec.default_factory
     params = ", ".join(["self", *map(_parameter, known)])
-    lines = ["d = self.__dict__", *map(_line, known)]
+    lines = [f"SET(self, '__dict__', {{{', '.join(map(_item, known))}}})"]
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
     # As the standard library writes the one that this replaces.
@@ -34,12 +35,12 @@ def quick(cls: type[T]) -> type[T]:
 
 def _parameter(spec: Field[Any]) -> str:
     if spec.default_factory is not MISSING:
-        return f"{spec.name}=_missing"
+        return f"{spec.name}=MISSING"
     return spec.name if spec.default is MISSING else f"{spec.name}=_{spec.name}"
 
 
-def _line(spec: Field[Any]) -> str:
+def _item(spec: Field[Any]) -> str:
     name = spec.name
     if spec.default_factory is MISSING:
-        return f"d[{name!r}] = {name}"
-    return f"d[{name!r}] = _make_{name}() if {name} is _missing else {name}"
+        return f"{name!r}: {name}"
+    return f"{name!r}: _make_{name}() if {name} is MISSING else {name}"

@@ -1,4 +1,8 @@
-"""What happened to one client request. Logs, metrics, traces, journal and dashboard read this."""
+"""What happened to one client request. Logs, metrics, traces, journal and dashboard read this.
+
+Values that are made for every request, and packed when they are remembered: without the names of
+their fields.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from understudy.core.target import Attempt
 from understudy.messages.response import Usage
 
 
-class Opening(msgspec.Struct, frozen=True, gc=False):
+class Opening(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """What is known when a request comes in."""
 
     id: str
@@ -25,7 +29,7 @@ class Opening(msgspec.Struct, frozen=True, gc=False):
     within: float | None = None  # seconds, if the client set itself a limit
 
 
-class Record(msgspec.Struct, frozen=True, gc=False):
+class Record(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """One finished request."""
 
     opening: Opening

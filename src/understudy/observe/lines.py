@@ -54,7 +54,7 @@ class LogLines:
         line = Failover(
             "failover_abort" if over else "failover",
             "error" if over else "warning",
-            round(self._wall(), 3),
+            _to_three(self._wall()),
             opening.id,
             provider,
             cut(model),
@@ -65,7 +65,7 @@ class LogLines:
             next_provider,
             cut(next_model),
             cut(attempt.reason),
-            round(attempt.seconds * 1000, 3),
+            _to_three(attempt.seconds * 1000),
             _length(attempt.benched),
             opening.stream,
         )
@@ -83,7 +83,7 @@ class LogLines:
             line = Recovered(
                 "failover_recovered",
                 "info",
-                round(self._wall(), 3),
+                _to_three(self._wall()),
                 record.opening.id,
                 cut(record.target),
                 len(failed) + 1,
@@ -103,7 +103,7 @@ class LogLines:
         line = Failover(
             "failover_abort",
             "error",
-            round(self._wall(), 3),
+            _to_three(self._wall()),
             record.opening.id,
             provider,
             cut(model),
@@ -114,7 +114,7 @@ class LogLines:
             "",
             "",
             cut(record.reason),
-            round(record.seconds * 1000, 3),
+            _to_three(record.seconds * 1000),
             stream=record.opening.stream,
         )
         self._put(line)
@@ -134,7 +134,7 @@ class LogLines:
 
     def note(self, event: str, level: str = "info", **fields: object) -> None:
         """Something about the process itself: a reload, a lost neighbour."""
-        self._put({"event": event, "level": level, "at": round(self._wall(), 3), **fields})
+        self._put({"event": event, "level": level, "at": _to_three(self._wall()), **fields})
 
     def _put(self, line: object) -> None:
         lines = self._lines
@@ -216,7 +216,7 @@ def access_line(record: Record) -> Access:
     return Access(
         "request",
         "info",
-        round(opening.at, 3),
+        _to_three(opening.at),
         opening.id,
         opening.surface,
         model if len(model) <= SNIPPET else cut(model),
@@ -226,7 +226,7 @@ def access_line(record: Record) -> Access:
         record.outcome,
         target if len(target) <= SNIPPET else cut(target),
         len(record.attempts),
-        round(record.seconds * 1000, 3),
+        _to_three(record.seconds * 1000),
         record.sent,
         None if usage is None else usage.total_input,
         None if usage is None else usage.total_output,
@@ -243,12 +243,17 @@ def _reasons(attempts: tuple[Attempt, ...]) -> dict[str, str]:
 def _length(seconds: float) -> float | str | None:
     if not seconds:
         return None
-    return round(seconds, 3) if seconds < 1e9 else "until cleared"
+    return _to_three(seconds) if seconds < 1e9 else "until cleared"
 
 
 def _ends(attempt: Attempt) -> bool:
     """Is a failed attempt the end of its request?"""
     return attempt.then == "stop" or not attempt.next
+
+
+def _to_three(number: float) -> float:
+    """Three decimals; `round` takes twice as long."""
+    return int(number * 1000 + 0.5) / 1000
 
 
 def cut(text: str) -> str:
