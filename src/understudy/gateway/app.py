@@ -104,7 +104,7 @@ class Gateway:
                     if isinstance(told, Record):
                         reader.finished(told)
                     elif hearer is not None:
-                        hearer.attempt(*told)
+                        hearer.attempt(told.opening, told.attempt, told.number)
                 except Exception as error:  # noqa: BLE001 - who only reads may not spoil an answer
                     self.trouble(error)
 

@@ -6,7 +6,7 @@ their fields.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -43,7 +43,7 @@ class Record(msgspec.Struct, frozen=True, gc=False, array_like=True):
     reason: str = ""
 
 
-class Failure(NamedTuple):
+class Failure(msgspec.Struct, frozen=True, gc=False):
     """An attempt that failed, or was broken off, while its request goes on."""
 
     opening: Opening
