@@ -10,7 +10,8 @@ import pytest
 
 from understudy.core.target import Attempt
 from understudy.core.values import quick
-from understudy.messages.request import Request
+from understudy.messages.parts import Text
+from understudy.messages.request import Message, Request
 from understudy.messages.response import Response, Usage
 
 
@@ -33,41 +34,64 @@ class Fast(Slow):
     """As we do."""
 
 
+@quick
+@dataclass(frozen=True, slots=True)
+class Slotted:
+    """As we do, with slots."""
+
+    name: str
+    size: int = 3
+    notes: list[str] = field(default_factory=list, repr=False)
+    doubled: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "doubled", self.name * 2)
+
+
+both = pytest.mark.parametrize("kind", [Fast, Slotted])
+
+
+@both
 @pytest.mark.parametrize("given", [("a",), ("a", 4), ("a", 4, ["x"]), ("a", 4, ["x"], "")])
 def test_it_is_made_of_the_same_arguments_and_has_the_same_fields(
-    given: tuple[object, ...],
+    kind: type[Slow], given: tuple[object, ...]
 ) -> None:
-    slow, fast = Slow(*given), Fast(*given)  # type: ignore[arg-type]
+    slow, fast = Slow(*given), kind(*given)  # type: ignore[arg-type]
     assert dataclasses.asdict(fast) == dataclasses.asdict(slow)
-    assert repr(fast) == repr(slow).replace("Slow", "Fast")
+    assert repr(fast) == repr(slow).replace("Slow", kind.__name__)
     names = list(inspect.signature(Slow).parameters)
-    assert list(inspect.signature(Fast).parameters) == names
+    assert list(inspect.signature(kind).parameters) == names
 
 
-def test_it_cannot_be_changed_and_a_changed_copy_can_be_had() -> None:
-    fast = Fast("a", 4)
+@both
+def test_it_cannot_be_changed_and_a_changed_copy_can_be_had(kind: type[Slow]) -> None:
+    fast = kind("a", 4)
     with pytest.raises(FrozenInstanceError):
         fast.size = 5  # type: ignore[misc]
-    assert replace(fast, size=5) == Fast("a", 5)
+    assert replace(fast, size=5) == kind("a", 5)
     assert hash(replace(Usage(1), output=2)) == hash(Usage(1, 2))
 
 
-def test_two_never_share_what_is_made_for_each() -> None:
-    assert Fast("a").notes is not Fast("a").notes
+@both
+def test_two_never_share_what_is_made_for_each(kind: type[Slow]) -> None:
+    assert kind("a").notes is not kind("a").notes
 
 
-def test_a_missing_or_unknown_argument_is_named() -> None:
-    with pytest.raises(TypeError, match=r"Fast\.__init__\(\) missing .* 'name'"):
-        Fast()  # type: ignore[call-arg]
+@both
+def test_a_missing_or_unknown_argument_is_named(kind: type[Slow]) -> None:
+    with pytest.raises(TypeError, match=rf"{kind.__name__}\.__init__\(\) missing .* 'name'"):
+        kind()  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="nme"):
-        Fast("a", nme="b")  # type: ignore[call-arg]
+        kind("a", nme="b")  # type: ignore[call-arg]
 
 
-@pytest.mark.parametrize("kind", [Attempt, Usage, Request, Response])
+NEEDED = {Attempt: ("p/m", "ok"), Text: ("words",), Message: ("user",)}
+
+
+@pytest.mark.parametrize("kind", [Attempt, Usage, Request, Response, Text, Message])
 def test_public_values_are_frozen_dataclasses(kind: type) -> None:
     assert dataclasses.is_dataclass(kind)
-    needed = ("p/m", "ok") if kind is Attempt else ()
-    made = kind(*needed)
+    made = kind(*NEEDED.get(kind, ()))
     with pytest.raises(FrozenInstanceError):
         setattr(made, dataclasses.fields(kind)[0].name, None)
     assert replace(made) == made

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from understudy.core.errors import InvalidRequest
 from understudy.dialects.json_access import Node
 from understudy.dialects.openai_chat_messages import read_messages, write_messages
+from understudy.dialects.openai_chat_request import read_options, read_request, write_options
 from understudy.messages.parts import (
     File,
     Image,
@@ -304,3 +305,38 @@ def test_a_turn_of_nothing_but_words_reads_as_it_does_among_other_fields(
     assert (short.role, short.parts) == (long.role, long.parts)
     assert not short.extra
     assert write_messages((short,), same=True) == [plain]
+
+
+def maybe(values: st.SearchStrategy[Json]) -> st.SearchStrategy[Json]:
+    return st.none() | values
+
+
+COUNTS = maybe(st.integers(0, 9) | st.just(4.0))
+RATES = maybe(st.floats(0, 2) | st.integers(0, 1))
+WIRES = st.fixed_dictionaries(
+    {},
+    optional={
+        "temperature": RATES,
+        "top_p": RATES,
+        "top_k": COUNTS,
+        "max_tokens": COUNTS,
+        "max_completion_tokens": COUNTS,
+        "seed": COUNTS,
+        "random_seed": COUNTS,
+        "user": maybe(st.sampled_from(["", "u-1"])),
+        "logit_bias": maybe(st.just({"50256": -100})),
+        "stop": maybe(st.sampled_from(["END", ["END"], []])),
+        "tools": st.none() | st.just([]),
+        "reasoning_effort": maybe(st.sampled_from(["low", "high"])),
+    },
+)
+
+
+@given(wire=WIRES)
+def test_what_rides_along_is_just_what_our_own_writing_would_not_say(
+    wire: dict[str, Json],
+) -> None:
+    request = read_request(Node({"model": "m", "messages": [], **wire}))
+    written = write_options(read_options(Node(wire)))
+    unsaid = {k: v for k, v in wire.items() if k not in written or written[k] != v}
+    assert dict(request.extra) == unsaid | ({"tools": []} if wire.get("tools") == [] else {})

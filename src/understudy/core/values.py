@@ -1,9 +1,9 @@
 """Frozen values that are made for every request.
 
-The `__init__` that Python writes for a frozen dataclass sets each field by a call of its own.
-`quick` writes one that gives the instance its dictionary whole, in a third of the time; nothing
-else about the class changes. For dataclasses without slots. (To fill the dictionary that is there
-already is as quick, but then each look at a field takes four times as long.)
+The `__init__` that Python writes for a frozen dataclass sets each field by name. `quick` writes
+one that gives the instance its dictionary whole, in a third of the time; where there are slots it
+fills them directly, in half the time. Nothing else about the class changes. (To fill a dictionary
+that is there already is as quick, but then each look at a field takes four times as long.)
 """
 
 from __future__ import annotations
@@ -22,7 +22,12 @@ def quick(cls: type[T]) -> type[T]:
         made[f"_{spec.name}"] = spec.default
         made[f"_make_{spec.name}"] = spec.default_factory
     params = ", ".join(["self", *map(_parameter, known)])
-    lines = [f"SET(self, '__dict__', {{{', '.join(map(_item, known))}}})"]
+    if "__slots__" in vars(cls):
+        made |= {f"SET_{spec.name}": getattr(cls, spec.name).__set__ for spec in known}
+        lines = [f"SET_{spec.name}(self, {_value(spec)})" for spec in known]
+    else:
+        items = ", ".join(f"{spec.name!r}: {_value(spec)}" for spec in known)
+        lines = [f"SET(self, '__dict__', {{{items}}})"]
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
     # As the standard library writes the one that this replaces.
@@ -39,8 +44,7 @@ def _parameter(spec: Field[Any]) -> str:
     return spec.name if spec.default is MISSING else f"{spec.name}=_{spec.name}"
 
 
-def _item(spec: Field[Any]) -> str:
+def _value(spec: Field[Any]) -> str:
     name = spec.name
-    if spec.default_factory is MISSING:
-        return f"{name!r}: {name}"
-    return f"{name!r}: _make_{name}() if {name} is MISSING else {name}"
+    given = spec.default_factory is MISSING
+    return name if given else f"_make_{name}() if {name} is MISSING else {name}"

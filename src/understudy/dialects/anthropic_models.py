@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 _NUMBER = re.compile(r"(?:^|[-.])(\d{1,2})(?=$|[-.@:])")  # a date has more digits
@@ -41,6 +42,7 @@ BUDGETS = {  # tokens of thinking for an effort, where the wire speaks in tokens
 EFFORTS = {"minimal": "low", "low": "low", "medium": "medium", "high": "high"}  # else "max"
 
 
+@lru_cache(512)
 def habits_of(model: str) -> Habits:
     """The habits of a model by the version in its name; a name without one is taken as new."""
     version = _version(model)

@@ -129,10 +129,11 @@ class Sampling(NamedTuple):
 
 def _options(request: Request, thoughts: Thoughts, sampling: Sampling) -> dict[str, Json]:
     limit, thinking, effort = thoughts
-    config = given(
-        effort=None if effort == "none" else effort,
-        format=_write_format(request),
-    )
+    config: dict[str, Json] = {}
+    if effort and effort != "none":
+        config["effort"] = effort
+    if (form := _write_format(request)) is not None:
+        config["format"] = form
     written: dict[str, Json] = {"max_tokens": limit}
     return written | given(
         temperature=sampling.temperature,
@@ -142,7 +143,7 @@ def _options(request: Request, thoughts: Thoughts, sampling: Sampling) -> dict[s
         tool_choice=_write_choice(request.tool_choice),
         thinking=thinking,
         output_config=config,
-        metadata=given(user_id=request.user),
+        metadata={"user_id": request.user} if request.user else None,
     )
 
 

@@ -121,9 +121,9 @@ def _write_system(top: list[Message], request: Request, same: bool) -> Json:
 
 def _simple(blocks: list[dict[str, Json]]) -> Json:
     """A lone plain text is written as a string."""
-    if len(blocks) == 1 and blocks[0].keys() == {"type", "text"} and blocks[0]["type"] == "text":
-        return blocks[0]["text"]
-    return list(blocks)
+    lone = blocks[0] if len(blocks) == 1 else {}
+    plain = len(lone) == 2 and lone["type"] == "text"  # the other field is what it says
+    return lone["text"] if plain else list(blocks)
 
 
 def _write_turns(messages: list[Message], same: bool) -> list[Json]:

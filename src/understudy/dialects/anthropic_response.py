@@ -6,7 +6,7 @@ from understudy.core.errors import InvalidRequest
 from understudy.dialects.anthropic_blocks import ISSUER, read_block, write_block, write_call
 from understudy.dialects.base import Garbled
 from understudy.dialects.error_body import sentence, wire_error
-from understudy.dialects.extras import given, kept
+from understudy.dialects.extras import kept
 from understudy.dialects.json_access import Node, decode, excerpt, items, obj, text, whole
 from understudy.dialects.telling import shown
 from understudy.messages.parts import (
@@ -36,11 +36,14 @@ _STOP_REASONS = {
     "content_filter": "refusal",
 }  # "other" has no word here: null
 
-_COUNTS = (
-    "input_tokens",
-    "output_tokens",
-    "cache_read_input_tokens",
-    "cache_creation_input_tokens",
+_WORDS = {"type", "text"}
+_COUNTS = frozenset(
+    [
+        "input_tokens",
+        "output_tokens",
+        "cache_read_input_tokens",
+        "cache_creation_input_tokens",
+    ]
 )
 _KNOWN = frozenset(("id", "type", "role", "model", "content", "stop_reason", "usage"))
 DEFAULT_ID = "msg_understudy"
@@ -72,13 +75,16 @@ def read_parts(content: Json) -> list[Part]:
 
 def read_answered(block: Json) -> Part | None:
     """A block of an answer; None for one without sense or content."""
+    if isinstance(block, dict) and block.keys() == _WORDS and block["type"] == "text":
+        said = block["text"]
+        if isinstance(said, str):  # nothing but words, as most are
+            return Text(said, NO_EXTRA) if said else None
     try:
         part = read_block(Node(block))
     except InvalidRequest:
         return None  # the rest of the answer is still good
-    if part == Text("") or (isinstance(part, ToolCall) and not part.name):
-        return None
-    return part
+    blank = isinstance(part, Text) and not (part.text or part.extra)
+    return None if blank or (isinstance(part, ToolCall) and not part.name) else part
 
 
 def response_of(message: dict[str, Json], parts: list[Part]) -> Response:
@@ -86,7 +92,8 @@ def response_of(message: dict[str, Json], parts: list[Part]) -> Response:
     raw = text(message.get("stop_reason"))
     counts = obj(message.get("usage"))
     extra = dict(kept(message, _KNOWN))
-    extra |= given(usage=dict(kept(counts, _COUNTS)))
+    if odd := kept(counts, _COUNTS):
+        extra["usage"] = dict(odd)
     return Response(
         parts=tuple(parts),
         finish_reason=_FINISHES.get(raw, "other"),
@@ -102,8 +109,13 @@ def response_of(message: dict[str, Json], parts: list[Part]) -> Response:
 def _read_usage(counts: dict[str, Json]) -> Usage | None:
     if not counts:
         return None
-    given_, output, read, write = (whole(counts.get(name)) or 0 for name in _COUNTS)
-    return Usage(given_, output, read, write, cache_apart=True)
+    return Usage(
+        whole(counts.get("input_tokens")) or 0,
+        whole(counts.get("output_tokens")) or 0,
+        whole(counts.get("cache_read_input_tokens")) or 0,
+        whole(counts.get("cache_creation_input_tokens")) or 0,
+        cache_apart=True,
+    )
 
 
 def write_usage(usage: Usage | None, extra: Extra = NO_EXTRA) -> dict[str, Json]:

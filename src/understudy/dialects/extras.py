@@ -12,7 +12,7 @@ from understudy.messages.parts import NO_EXTRA, Extra, Json
 
 def kept(fields: Mapping[str, Json], known: Iterable[str]) -> Extra:
     """The fields a dialect has no neutral name for, for `extra`."""
-    left = {k: v for k, v in fields.items() if k not in known and v is not None}
+    left = {k: v for k, v in fields.items() if v is not None and k not in known}
     return left or NO_EXTRA
 
 

@@ -7,6 +7,9 @@ option still has the value they spell.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from understudy.dialects.json_access import Node, obj, without
 from understudy.dialects.openai_chat_messages import read_messages, write_messages
 from understudy.dialects.openai_chat_parts import NAME
@@ -15,37 +18,38 @@ from understudy.messages.parts import NO_EXTRA, Extra, Json
 from understudy.messages.request import Request, Schema, ServerTool, Tool, ToolChoice
 
 Wire = dict[str, Json]
+Asked = dict[str, Any]  # fields of a Request
 
 # Old names that are read but never written again.
 _OUTDATED = frozenset(("functions", "function_call"))
 _ENVELOPE = frozenset(("model", "messages", "stream", "tools")) | _OUTDATED
+# Written as they were read; and those of which only their writing tells whether they are.
+_ALIKE = frozenset(("max_completion_tokens", "temperature", "top_p", "top_k", "seed", "user"))
+_RESPELLED = frozenset(
+    [
+        "tools",
+        "tool_choice",
+        "parallel_tool_calls",
+        "response_format",
+        "stop",
+        "reasoning_effort",
+        "reasoning",
+    ]
+)
 
 
 def read_request(root: Node) -> Request:
-    options = read_options(root)
-    extra = _kept(root, options)
-    return Request(
-        messages=read_messages(root["messages"]),
-        tools=options.tools,
-        tool_choice=options.tool_choice,
-        output=options.output,
-        max_tokens=options.max_tokens,
-        temperature=options.temperature,
-        top_p=options.top_p,
-        top_k=options.top_k,
-        stop=options.stop,
-        seed=options.seed,
-        reasoning=options.reasoning,
-        reasoning_tokens=options.reasoning_tokens,
-        user=options.user,
-        issuer=NAME,
-        extra=extra or NO_EXTRA,
-    )
+    asked = _asked(root)
+    extra = _kept(root.obj(), asked)
+    messages = read_messages(root["messages"])
+    return Request(messages, issuer=NAME, extra=extra or NO_EXTRA, **asked)
 
 
-def _kept(root: Node, options: Request) -> Wire:
-    wire = root.obj()
-    kept = unsaid(wire, write_options(options), _ENVELOPE)
+def _kept(wire: Wire, asked: Asked) -> Wire:
+    if wire.keys().isdisjoint(_RESPELLED):
+        own = {k: v for k, v in wire.items() if k not in _ENVELOPE}
+        return {k: v for k, v in own.items() if k not in _ALIKE or v is None}
+    kept = unsaid(wire, write_options(Request(issuer=NAME, **asked)), _ENVELOPE)
     if "tools" in wire and not wire["tools"]:
         kept["tools"] = wire["tools"]
     return kept
@@ -53,35 +57,41 @@ def _kept(root: Node, options: Request) -> Wire:
 
 def read_options(root: Node) -> Request:
     """Everything but the messages. Null and missing are the same."""
-    effort, budget = _read_reasoning(root)
+    return Request(issuer=NAME, **_asked(root))
+
+
+def _asked(root: Node) -> Asked:
+    """Fields of `Request`. Only what the caller wrote is looked at."""
+    asked: Asked = {}
+    for key in root.obj():
+        for name, read in _READERS.get(key, ()):
+            asked[name] = read(root)
+    return asked
+
+
+def _read_limit(root: Node) -> int | None:
     most = root.opt("max_completion_tokens").opt_whole()
+    return root.opt("max_tokens").opt_whole() if most is None else most
+
+
+def _read_seed(root: Node) -> int | None:
     seed = root.opt("seed").opt_whole()
-    return Request(
-        tools=_read_tools(root),
-        tool_choice=_read_choice(root),
-        output=_read_output(root.opt("response_format")),
-        max_tokens=root.opt("max_tokens").opt_whole() if most is None else most,
-        temperature=root.opt("temperature").opt_number(),
-        top_p=root.opt("top_p").opt_number(),
-        top_k=root.opt("top_k").opt_whole(),
-        stop=_read_stop(root.opt("stop")),
-        seed=root.opt("random_seed").opt_whole() if seed is None else seed,
-        reasoning=effort,
-        reasoning_tokens=budget,
-        user=root.opt("user").opt_text(),
-        issuer=NAME,
-    )
+    return root.opt("random_seed").opt_whole() if seed is None else seed
 
 
-def _read_reasoning(root: Node) -> tuple[str | None, int | None]:
+def _read_effort(root: Node) -> str | None:
     effort = root.opt("reasoning_effort").opt_text()
     node = root.opt("reasoning")
-    if not isinstance(node.value, dict):
-        return effort, None
-    return effort or node["effort"].opt_text(), node["max_tokens"].opt_whole()
+    return effort or node["effort"].opt_text() if isinstance(node.value, dict) else effort
 
 
-def _read_stop(node: Node) -> tuple[str, ...]:
+def _read_budget(root: Node) -> int | None:
+    node = root.opt("reasoning")
+    return node["max_tokens"].opt_whole() if isinstance(node.value, dict) else None
+
+
+def _read_stop(root: Node) -> tuple[str, ...]:
+    node = root.opt("stop")
     if isinstance(node.value, str):
         return (node.value,)
     return tuple(item.text() for item in node.opt_nodes())
@@ -121,7 +131,8 @@ def _read_choice(root: Node) -> ToolChoice | None:
     return None if parallel is None else ToolChoice(parallel=parallel)
 
 
-def _read_output(node: Node) -> Schema | None:
+def _read_output(root: Node) -> Schema | None:
+    node = root.opt("response_format")
     match node.value:
         case {"type": "json_object"}:
             return Schema()
@@ -137,25 +148,28 @@ def _read_output(node: Node) -> Schema | None:
     return None
 
 
+# By a field of the wire: what of a Request it tells, and how that is read.
+_READERS: dict[str, tuple[tuple[str, Callable[[Node], object]], ...]] = {
+    "tools": (("tools", _read_tools),),
+    "functions": (("tools", _read_tools),),
+    "tool_choice": (("tool_choice", _read_choice),),
+    "parallel_tool_calls": (("tool_choice", _read_choice),),
+    "function_call": (("tool_choice", _read_choice),),
+    "response_format": (("output", _read_output),),
+    "max_completion_tokens": (("max_tokens", _read_limit),),
+    "max_tokens": (("max_tokens", _read_limit),),
+    "temperature": (("temperature", lambda root: root.opt("temperature").opt_number()),),
+    "top_p": (("top_p", lambda root: root.opt("top_p").opt_number()),),
+    "top_k": (("top_k", lambda root: root.opt("top_k").opt_whole()),),
+    "stop": (("stop", _read_stop),),
+    "seed": (("seed", _read_seed),),
+    "random_seed": (("seed", _read_seed),),
+    "user": (("user", lambda root: root.opt("user").opt_text()),),
+    "reasoning_effort": (("reasoning", _read_effort),),
+    "reasoning": (("reasoning", _read_effort), ("reasoning_tokens", _read_budget)),
+}
 _SPELLING = Spelling(
-    frozenset(
-        [
-            "tool_choice",
-            "parallel_tool_calls",
-            "response_format",
-            "max_completion_tokens",
-            "max_tokens",
-            "temperature",
-            "top_p",
-            "top_k",
-            "stop",
-            "seed",
-            "random_seed",
-            "user",
-            "reasoning_effort",
-            "reasoning",
-        ]
-    ),
+    frozenset(_READERS) - _ENVELOPE,
     read_options,
     {
         "max_tokens": "max_completion_tokens",

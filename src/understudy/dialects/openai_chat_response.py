@@ -155,6 +155,9 @@ def write_response(response: Response, model: str) -> Wire:
 
 def write_message(response: Response) -> Wire:
     same = response.issuer == NAME
+    if response.text and len(response.parts) == 1:  # nothing but words, as most are
+        said: Wire = {"content": response.text, "role": "assistant"}
+        return said | {"refusal": response.refusal or None}
     parts = response.parts if same else tuple(map(_unbound, response.parts))
     wire = {"content": None, **write_assistant(parts, same=True)}
     wire["refusal"] = response.refusal or None

@@ -31,10 +31,13 @@ def merged(messages: Iterable[Message]) -> list[Message]:
             last = turns.pop()
             parts, extra = (*last.parts, *message.parts), {**last.extra, **message.extra}
             turns.append(Message(role, parts, extra))
+        elif message.role == role:
+            turns.append(message)
         else:
             turns.append(Message(role, message.parts, message.extra))
-    return [Message(turn.role, _results_first(turn.parts), turn.extra) for turn in turns]
+    return [turn if len(turn.parts) < 2 else _results_first(turn) for turn in turns]
 
 
-def _results_first(parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    return tuple(sorted(parts, key=lambda part: not isinstance(part, ToolResult)))
+def _results_first(turn: Message) -> Message:
+    parts = sorted(turn.parts, key=lambda part: not isinstance(part, ToolResult))
+    return Message(turn.role, tuple(parts), turn.extra)

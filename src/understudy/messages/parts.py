@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from understudy.core.values import quick
+
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 Extra = Mapping[str, Json]
 NO_EXTRA: Extra = {}  # shared, never written to
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Text:
     """Visible text."""

@@ -12,6 +12,7 @@ from understudy.messages.parts import Extra, Json, Part, Text, ToolCall, ToolRes
 Role = Literal["system", "user", "assistant", "tool"]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Message:
     """One turn. Assistant turns may hold tool calls, tool turns hold tool results."""

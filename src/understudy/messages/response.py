@@ -92,6 +92,9 @@ class Response:
 
 
 def _from_parts(parts: tuple[Part, ...]) -> dict[str, object]:
+    first = parts[0]
+    if len(parts) == 1 and isinstance(first, Text):  # as nearly always
+        return {"text": first.text, "reasoning": "", "tool_calls": ()}
     return {
         "text": "".join(part.text for part in parts if isinstance(part, Text)),
         "reasoning": "".join(part.text for part in parts if isinstance(part, Reasoning)),
