@@ -21,7 +21,7 @@ def record(number: int) -> Record:
     served = Attempt("p/b", "ok", seconds=0.2, n=1, first_content=0.1)
     opening = Opening(f"r-{number}", "openai", "chat", True, "key", 1.5, "00-1", 2.5, True, 3.0)
     usage = Usage(3, 4, cache_read=1, reasoning=2)
-    return Record(opening, 200, "ok", 0.3, (failed, served), usage, "p/b", 42, "why")
+    return Record(opening, 200, "ok", 0.3, (failed, served), usage, "p/b", 42, "why", 1)
 
 
 def test_what_was_packed_comes_back_as_it_was() -> None:

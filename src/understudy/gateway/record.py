@@ -41,6 +41,7 @@ class Record(msgspec.Struct, frozen=True, gc=False, array_like=True):
     target: str = ""  # who served, "" if nobody
     sent: int = 0  # bytes of body
     reason: str = ""
+    failures: int = 0  # calls that failed or were broken off
 
 
 class Failure(msgspec.Struct, frozen=True, gc=False):

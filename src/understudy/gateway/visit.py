@@ -233,6 +233,7 @@ class Visit:
             story[-1].target if outcome in ("ok", "broken") else "",
             reply.written,
             reason,
+            self._number,
         ))  # fmt: skip
         if self._inside:
             self._desk.in_flight -= 1

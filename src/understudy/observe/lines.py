@@ -72,7 +72,7 @@ class LogLines:
         self._put(line)
 
     def finished(self, record: Record) -> None:
-        if len(record.attempts) > 1 or record.outcome != "ok":
+        if record.failures or record.outcome != "ok":
             self._told_of_failures(record)
         if self.access:
             self._put(access_line(record))
