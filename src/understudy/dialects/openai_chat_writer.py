@@ -21,6 +21,7 @@ from understudy.messages.parts import Json, ToolCall
 from understudy.messages.response import Event, ReasoningDelta, Response, TextDelta
 
 Wire = dict[str, Json]
+_MORE = b',"finish_reason":null}]}\n\n'
 
 
 @dataclass(slots=True)
@@ -43,10 +44,11 @@ class ChatWriter:
         self._head = b"data: " + encode(envelope)[:-1] + b',"choices":[{"index":0,"delta":'
 
     def write_event(self, event: Event) -> bytes:
+        if isinstance(event, TextDelta):  # nearly all of a stream
+            self._text = True
+            chunk = b'%b{"content":%b}%b' % (self._head, encode(event.text), _MORE)
+            return chunk if self._begun else self._opening() + chunk
         match event:
-            case TextDelta(text=said):
-                self._text = True
-                return self._opening() + self._delta({"content": said})
             case ReasoningDelta(text=said):
                 self._thought = True
                 return self._opening() + self._delta({"reasoning_content": said})
@@ -65,7 +67,7 @@ class ChatWriter:
         return self._delta({"role": "assistant", "content": ""})
 
     def _delta(self, delta: Wire, finish: str | None = None) -> bytes:
-        tail = b',"finish_reason":' + encode(finish) + b"}]}\n\n"
+        tail = _MORE if finish is None else b',"finish_reason":' + encode(finish) + b"}]}\n\n"
         return self._head + encode(delta) + tail
 
     def _call(self, call: ToolCall) -> bytes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from understudy.core.values import quick
 from understudy.dialects.base import Garbled
 
 MAX_LINE = 16 * 1024 * 1024  # bytes; an image in one event is a few MB
@@ -16,6 +17,7 @@ BOM = b"\xef\xbb\xbf"
 BLANK = b" \t\r\n"
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Frame:
     """One event: its name ("" if it has none) and its data lines joined by newlines."""
@@ -52,7 +54,8 @@ class Lines:
         if len(data) > self.limit:
             for line in lines:
                 self._check(line)
-        self._tail += lines.pop()
+        if rest := lines.pop():
+            self._tail += rest
         return self._unmarked(lines) if self._first else lines
 
     def end(self) -> list[bytes]:

@@ -108,6 +108,7 @@ def _to_parts(answer: Response) -> tuple[Part, ...]:
     return (*thinking, *text, *answer.tool_calls)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class TextDelta:
     """Some more visible text."""
@@ -115,6 +116,7 @@ class TextDelta:
     text: str
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ReasoningDelta:
     """Some more thinking."""
