@@ -73,7 +73,7 @@ def classify(  # noqa: PLR0913 - each is one kind of evidence, and all are optio
     if cancelled:
         return Verdict(Fault.CLIENT_DISCONNECT, evidence="our caller cancelled")
     if type(error) is ProviderError:  # by far the most frequent, and judged where it was made
-        return _judged_before((error,)) or Verdict(error.fault)
+        return _as_judged(error)
     links = unfold(error) if isinstance(error, BaseException) else []
     known = _judged_before(links)
     if known is not None:
@@ -97,7 +97,7 @@ def classify(  # noqa: PLR0913 - each is one kind of evidence, and all are optio
 def _judged_before(links: Iterable[BaseException]) -> Verdict | None:
     for link in links:
         if isinstance(link, ProviderError):
-            return Verdict(link.fault, link.retry_after, link.retry_source, "judged before")
+            return _as_judged(link)
         if isinstance(link, InvalidRequest):
             return Verdict(Fault.PERMANENT, evidence="the request itself is wrong")
         if isinstance(link, Stall):
@@ -105,6 +105,10 @@ def _judged_before(links: Iterable[BaseException]) -> Verdict | None:
             fault = Fault.STALL_MID_STREAM if mid else Fault.STALL_PRE_FIRST_BYTE
             return Verdict(fault, evidence=f"our watchdog, {link.phase}")
     return None
+
+
+def _as_judged(error: ProviderError) -> Verdict:
+    return Verdict(error.fault, error.retry_after, error.retry_source, "judged before")
 
 
 def _number(status: object) -> int:

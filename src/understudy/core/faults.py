@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from understudy.core.values import quick
+
 
 class Fault(StrEnum):
     """The nature of one failed attempt. The first eleven are the given taxonomy."""
@@ -25,6 +27,7 @@ class Fault(StrEnum):
     UNSUPPORTED = "unsupported"
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What a failure is, when the provider says to come back, and what in the evidence decided."""

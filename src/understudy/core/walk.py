@@ -138,13 +138,11 @@ class _Trip:
 
     def pause(self) -> float:
         """Seconds to wait because all are benched and one returns soon; 0 means go on."""
-        health = self.stage.health
+        health, patience = self.stage.health, self.stage.policy.max_wait - self.waited
         # The last one first: it is seldom benched, and one who is not is enough.
-        if health is None or health.unmarked(self.chain[-1].keys):
+        if health is None or patience <= 0 or health.unmarked(self.chain[-1].keys):
             return 0.0
-        patience, soonest = self.stage.policy.max_wait - self.waited, math.inf
-        if patience <= 0:
-            return 0.0
+        soonest = math.inf
         for candidate in reversed(self.chain):
             hurdle = obstacle(candidate, self.stage)
             if hurdle is None:
@@ -201,9 +199,14 @@ class _Trip:
 
     def share(self, place: int, now: float) -> float:
         """Seconds this candidate may take: an equal part of what is left while others remain."""
-        later = self.chain[place + 1 :]
-        others = sum(obstacle(c, self.stage, self.floor) is None for c in later) if later else 0
+        others = sum(map(self._open, self.chain[place + 1 :]))
         return (self.deadline - now) / (1 + others)
+
+    def _open(self, candidate: Candidate) -> bool:
+        """May this one be tried, as things are now?"""
+        health, floor = self.stage.health, self.floor
+        clean = floor is None and (health is None or health.unmarked(candidate.keys))
+        return clean or obstacle(candidate, self.stage, floor) is None
 
     def larger(self, place: int) -> bool:
         """After an overflow: is anybody later known to take more? Then only those from here on."""
