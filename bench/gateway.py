@@ -2,9 +2,10 @@
 
     python bench/gateway.py [--quick] [--only ours,nginx] [--json FILE] [--page] [--strict]
 
-Each round starts every side in turn, the next round in the opposite order: gateway on core 0,
-upstream and load generator on core 1. Figures are medians over the rounds, ratios are taken
-within a round. CPU time an answer is the steady figure; answers a second need a quiet machine.
+All sides stand throughout, on core 0; upstream and load generator are on core 1. A round asks one
+case after another, each of every side in turn, the next round in the opposite order: who is
+compared had the same seconds. Figures are medians over the rounds, ratios are taken within one.
+CPU time an answer is the steady figure; answers a second need a quiet machine.
 `--million` ages the gateway by a million requests instead of 200,000; `--page` writes the figures
 into docs/reference/speed.md and README.md; `--strict` exits with 1 if a goal is missed.
 """
@@ -19,7 +20,7 @@ import platform
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,11 +44,12 @@ class Plan:
     requests: int
 
 
-FULL = Plan(3, 2.0, 1.0, 200_000)
-QUICK = Plan(2, 0.5, 0.4, 20_000)
+FULL = Plan(9, 0.6, 1.0, 200_000)
+QUICK = Plan(5, 0.3, 0.4, 20_000)
 PEERLESS = ("direct", "nginx", "ours")
 
 Found = dict[tuple[str, str], list[Reading | None]]
+Up = list[tuple[Bench, Process | None]]  # who stands, and its process
 
 
 def measured(bench: Bench, case: Case, seconds: float, process: Process | None) -> Reading:
@@ -71,23 +73,35 @@ def measured(bench: Bench, case: Case, seconds: float, process: Process | None) 
     )
 
 
-def one_side(bench: Bench, plan: Plan, found: Found, number: int) -> None:
-    """Every case of one side, in a process that is started for them."""
-    side = bench.side
-    cases = [case for case in CASES if case.door in side.doors]
-    with bench.running() if side.start else nullcontext() as process:
-        if process is not None:
-            for door, kind in (("live", "plain"), ("live", "stream")):
-                warm = Load(0, Path(), 16, plan.warm)
-                loaded(bench.load, bench.ask(door, kind, warm))
-            if "benched" in side.doors:  # its head says it wants to be left alone
-                loaded(bench.load, bench.ask("benched", "plain", Load(0, Path(), requests=2)))
-        for case in cases:
-            reading = measured(bench, case, plan.seconds, process)
-            found[side.name, case.name][number] = reading
-    rates = (found[side.name, case.name][number] for case in cases)
-    told = ", ".join(f"{c.name} {r.rate:,.0f}/s" for c, r in zip(cases, rates, strict=True) if r)
-    say(f"round {number + 1}, {side.name}: {told}")
+@contextmanager
+def warmed_up(bench: Bench, plan: Plan) -> Iterator[Process | None]:
+    """The side's process, if it has one, asked often enough to have settled."""
+    with bench.running() if bench.side.start else nullcontext() as process:
+        for kind in ("plain", "stream") if process else ():
+            loaded(bench.load, bench.ask("live", kind, Load(0, Path(), 16, plan.warm)))
+        yield process
+
+
+def asked(bench: Bench, case: Case, seconds: float, process: Process | None) -> Reading | None:
+    """A reading, unless the side fails at it; that is said."""
+    try:
+        if case.door == "benched":  # its head says it wants to be left alone
+            loaded(bench.load, bench.ask("benched", "plain", Load(0, Path(), requests=2)))
+        return measured(bench, case, seconds, process)
+    except Failed as error:
+        say(f"{case.name}, {bench.side.name}: left out: {error}")
+        return None
+
+
+def one_case(up: Up, case: Case, plan: Plan, number: int, found: Found) -> None:
+    """The same of every side, one right after the other."""
+    told = []
+    for bench, process in up if number % 2 == 0 else reversed(up):
+        if case.door in bench.side.doors:
+            reading = asked(bench, case, plan.seconds, process)
+            found[bench.side.name, case.name][number] = reading
+            told += [f"{bench.side.name} {reading.rate:,.0f}/s"] if reading else []
+    say(f"round {number + 1} of {plan.rounds}, {case.name}: {', '.join(told)}")
 
 
 def run_rounds(benches: list[Bench], plan: Plan) -> Found:
@@ -98,12 +112,16 @@ def run_rounds(benches: list[Bench], plan: Plan) -> Found:
         for bench in benches
         if case.door in bench.side.doors
     }
-    for number in range(plan.rounds):
-        for bench in benches if number % 2 == 0 else reversed(benches):
+    up: Up = []
+    with ExitStack() as stack:
+        for bench in benches:
             try:
-                one_side(bench, plan, found, number)
+                up.append((bench, stack.enter_context(warmed_up(bench, plan))))
             except Failed as error:
-                say(f"round {number + 1}, {bench.side.name}: left out: {error}")
+                say(f"{bench.side.name}: left out: {error}")
+        for number in range(plan.rounds):
+            for case in CASES:
+                one_case(up, case, plan, number, found)
     return found
 
 
