@@ -248,7 +248,7 @@ def test_requests_at_once_never_probe_a_target_twice_at_a_time(chain, moves, coo
 def started(steps: object) -> float:
     """When the attempt a suspended walk is making began."""
     visit = steps.gi_yieldfrom  # type: ignore[attr-defined]
-    return float(visit.gi_frame.f_locals["started"])
+    return float(visit.gi_frame.f_locals["self"].started)
 
 
 @LAW

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import NamedTuple
 
 from understudy.core.faults import Verdict
 from understudy.core.health import Bench
@@ -12,7 +12,8 @@ from understudy.core.policy import Mark, Policy, Rule, Scope
 from understudy.core.stage import Account, Candidate, Stage
 
 
-class Call(NamedTuple):
+@dataclass  # neither frozen nor slotted: one is made for every attempt, and that costs
+class Call:
     """One call of one target with one credential."""
 
     candidate: Candidate

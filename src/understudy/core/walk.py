@@ -91,7 +91,7 @@ def walk(
             if started >= deadline:
                 trip.too_late(candidate, started)
                 break
-            attempt = _Attempt(trip, place, Call(candidate, accounts[0], started), n)
+            attempt = _Attempt(candidate, accounts[0], started, trip, place, n)
             if (yield from attempt.make()):
                 return attempt.answer
             others = trip.free(accounts[1:])
@@ -236,12 +236,11 @@ class _Trip:
 
 
 @dataclass
-class _Attempt:
-    """One call of one target with one credential."""
+class _Attempt(Call):
+    """A call as a request on its way makes it."""
 
     trip: _Trip
     place: int
-    call: Call
     n: int
     answer: object = field(default=None, init=False)
     error: Exception | None = field(default=None, init=False)
@@ -250,10 +249,10 @@ class _Attempt:
     def make(self) -> Generator[Step, object, bool]:
         """Yield the call; True when there is an `answer`, else `error` says why not."""
         trip = self.trip
-        candidate, account, started = self.call
-        limit = None if trip.deadline == math.inf else trip.share(self.place, started)
+        limit = None if trip.deadline == math.inf else trip.share(self.place, self.started)
+        target, label = self.candidate.target, self.account.label
         try:
-            answer = yield Try(candidate.target, self.n, account.label, limit, trip.deadline)
+            answer = yield Try(target, self.n, label, limit, trip.deadline)
             if answer is COMMITTED:
                 self.committed = trip.stage.clock()
                 answer = yield RELAY
@@ -274,12 +273,12 @@ class _Attempt:
         """
         trip = self.trip
         verdict, rule = self._judged()
-        seconds = blame(trip.stage, self.call, verdict, rule)
+        seconds = blame(trip.stage, self, verdict, rule)
         then = self._then(rule, verdict, 0 if seconds else retries, other_credentials)
-        trip.failures[self.call.candidate.key] = self._failure(verdict)
+        trip.failures[self.candidate.key] = self._failure(verdict)
         trip.record(self._line("failed", verdict, then, seconds))
         if then not in {"retry", "rotate"}:
-            self.trip.release(self.call.candidate, self.call.started)
+            self.trip.release(self.candidate, self.started)
         if then == "stop":
             raise self._last_word()
         return then
@@ -287,7 +286,7 @@ class _Attempt:
     def _last_word(self) -> ProviderError:
         """The error that stops the chain. Nobody here keeps it: its traceback leads back to us."""
         self.error = None
-        failure = _told(self.trip.failures.pop(self.call.candidate.key))
+        failure = _told(self.trip.failures.pop(self.candidate.key))
         failure.__suppress_context__ = True
         return failure
 
@@ -317,13 +316,13 @@ class _Attempt:
 
     def _still_welcome(self) -> bool:
         """Has nobody benched or begun to probe this target while its credential was refused?"""
-        self.trip.release(self.call.candidate, self.call.started)
+        self.trip.release(self.candidate, self.started)
         health = self.trip.stage.health
-        return health is None or health.admit(self.call.candidate.key)
+        return health is None or health.admit(self.candidate.key)
 
     def _again(self) -> bool:
         """Does the budget pay for a retry, and is nobody else probing this target by now?"""
-        stage, (candidate, account, _) = self.trip.stage, self.call
+        stage, candidate, account = self.trip.stage, self.candidate, self.account
         if stage.health is not None:
             if account.label not in {a.label for a in usable(candidate, stage)}:
                 return False  # another request has benched this credential
@@ -333,7 +332,7 @@ class _Attempt:
 
     def _failure(self, verdict: Verdict) -> ProviderError:
         """The error told of this target, wrapped once; the original is its cause."""
-        error, key = self.error, self.call.candidate.key
+        error, key = self.error, self.candidate.key
         if isinstance(error, ProviderError) and error.fault is verdict.fault:
             return error.at(key)
         status = error.status_code if isinstance(error, ProviderError) else None
@@ -342,32 +341,30 @@ class _Attempt:
         return failure
 
     def _succeeded(self) -> None:
-        candidate, account, started = self.call
-        health = self.trip.stage.health
+        candidate, account, health = self.candidate, self.account, self.trip.stage.health
         if health is not None and not health.unmarked(candidate.keys):
             for key in (candidate.key, account.key, account.share):
-                health.report_success(key, started)
+                health.report_success(key, self.started)
         self.trip.record(self._line("ok"))
 
     def _abandoned(self) -> None:
         """The caller left: marks nobody, frees a probe's place."""
-        self.trip.release(self.call.candidate, self.call.started)
+        self.trip.release(self.candidate, self.started)
         self.trip.record(self._line("cancelled", Verdict(Fault.CLIENT_DISCONNECT), "stop"))
 
     def _line(
         self, outcome: str, verdict: Verdict | None = None, then: str = "", seconds: float = 0.0
     ) -> Attempt:
-        candidate, account, started = self.call
-        committed, error = self.committed, self.error
+        started, committed, error = self.started, self.committed, self.error
         return Attempt(
-            candidate.key,
+            self.candidate.key,
             outcome,
             None if verdict is None else verdict.fault,
             error.status_code if isinstance(error, ProviderError) else None,
             self.trip.stage.clock() - started,
             "" if error is None else _reason(error),
             self.n,
-            account.label,
+            self.account.label,
             None if verdict is None else verdict.retry_after,
             then,
             seconds,
@@ -379,7 +376,7 @@ class _Attempt:
     def _next(self, then: str) -> str:
         """Who comes next: the same target, or the one behind it, which may yet be skipped."""
         if then in {"retry", "rotate"}:
-            return self.call.candidate.key
+            return self.candidate.key
         later = self.trip.chain[self.place + 1 : self.place + 2] if then == "advance" else ()
         return later[0].key if later else ""
 

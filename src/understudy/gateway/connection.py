@@ -238,7 +238,7 @@ class Connection(asyncio.Protocol):
         if reply is None:
             return
         self._reply = self._task = None
-        if not reply.keep or self._server.stopping or not reply.started:
+        if not reply.keep or self._server.stopping or not reply.status:
             self._queue.clear()
             self._close()
         elif self._queue:

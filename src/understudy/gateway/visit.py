@@ -162,7 +162,7 @@ class Visit:
         reply, exchange = self.reply, self._exchange
         assert exchange is not None
         self._ended = self._house.registry.health.clock()
-        if reply.started:
+        if reply.status:  # a stream's head was sent
             reply.finish(body)
         else:
             story = exchange.story
@@ -316,8 +316,13 @@ def _too_many(turned: Turned) -> Refusal:
 def _headers(identity: str, attempts: list[Attempt], served: str) -> bytes:
     """Who was asked and who answered; header-safe, whatever clients call their models."""
     at_once = len(attempts) == 1 and served  # as nearly always
-    tale = f"{served}=ok" if at_once else story(attempts)
-    return b"x-request-id: %b\r\n%b" % (identity.encode(), _told(tale, served))
+    told = _at_once(served) if at_once else _told(story(attempts), served)
+    return b"x-request-id: %b\r\n%b" % (identity.encode(), told)
+
+
+@lru_cache(512)
+def _at_once(target: str) -> bytes:
+    return _told(f"{target}=ok", target)
 
 
 @lru_cache(512)
