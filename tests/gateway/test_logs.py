@@ -313,3 +313,15 @@ def test_lines_are_gathered_and_written_together() -> None:
     told = [json.loads(line)["n"] for line in b"".join(written).splitlines()]
     assert told == list(range(5000))
     assert len(due) == 2
+
+
+def test_a_line_that_cannot_be_written_leaves_no_trace_and_keeps_nobody_back() -> None:
+    written: list[bytes] = []
+    due: list[object] = []
+    lines = LogLines(written.append, lambda: 1.0, later=due.append)
+    with pytest.raises(UnicodeEncodeError):
+        lines.note("odd", padding="x" * 5000, text="\ud800")
+    lines.note("well")
+    assert len(due) == 1
+    lines.flush()
+    assert [json.loads(line)["event"] for line in b"".join(written).splitlines()] == ["well"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -54,3 +55,18 @@ def test_the_last_ones_are_those_that_a_list_would_have_kept(
     fresh = told[since:][-room:]
     assert past.last(most, since) == (fresh[-most:] if most else [])
     assert (past.so_far, len(past)) == (heard, min(heard, room))
+
+
+def test_a_record_that_cannot_be_packed_troubles_nobody_after_it() -> None:
+    past = Past()
+    opening = Opening("odd", "openai", "m", False, "", 0.0)
+    past.finished(Record(opening, 200, "ok", 0.1, usage=Usage(2**64)))
+    for n in range(BLOCK - 2):
+        past.finished(record(n))
+    with pytest.raises(OverflowError):
+        past.finished(record(BLOCK))
+    later = [record(n) for n in range(2 * BLOCK)]
+    for one in later:
+        past.finished(one)
+    assert past.last() == later
+    assert len(past) == 2 * BLOCK

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 import msgspec
 
@@ -64,6 +64,10 @@ def encode(value: Json) -> bytes:
         raise InvalidRequest(f"a text that is no Unicode: {error}") from error
 
 
+# What other programs, and what we remember by, have room for; no count is larger.
+LEAST, MOST = -(2**63), 2**63 - 1
+Whole = Annotated[int, msgspec.Meta(ge=LEAST, le=MOST)]
+
 # Lenient: what an answer may have got wrong reads as empty.
 
 
@@ -80,12 +84,12 @@ def text(value: Json) -> str:
 
 
 def whole(value: Json) -> int | None:
-    """A whole number; 12.0 counts as 12, a truth value does not count."""
-    if value is None or type(value) is int:  # nearly always
-        return value
-    if isinstance(value, float):
-        return int(value) if value.is_integer() else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    """A whole number of 64 bits; 12.0 counts as 12, a truth value does not count."""
+    if value is None:
+        return None
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if type(value) is int and LEAST <= value <= MOST else None
 
 
 def number(value: Json) -> float | None:

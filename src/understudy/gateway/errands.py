@@ -12,12 +12,13 @@ from understudy.core.errors import ProviderError
 from understudy.core.faults import Fault
 from understudy.dialects import embeddings
 from understudy.dialects.anthropic import COUNT_TOKENS_PATH, Anthropic
+from understudy.dialects.json_access import Whole
 from understudy.gateway.ask import Errand
 from understudy.messages.response import Usage
 
 
 class _EmbeddingUsage(msgspec.Struct):
-    prompt_tokens: int = 0
+    prompt_tokens: Whole = 0
 
 
 class _Embedded(msgspec.Struct):

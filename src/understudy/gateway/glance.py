@@ -13,17 +13,18 @@ import msgspec
 from understudy.core.errors import ProviderError
 from understudy.core.faults import Fault
 from understudy.dialects.base import Dialect
+from understudy.dialects.json_access import Whole
 from understudy.messages.response import Usage
 
 
 class _Details(msgspec.Struct):
-    cached_tokens: int | None = 0
-    reasoning_tokens: int | None = 0
+    cached_tokens: Whole | None = 0
+    reasoning_tokens: Whole | None = 0
 
 
 class _ChatUsage(msgspec.Struct):
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    prompt_tokens: Whole = 0
+    completion_tokens: Whole = 0
     prompt_tokens_details: _Details | None = None
     completion_tokens_details: _Details | None = None
 
@@ -49,10 +50,10 @@ class _Block(msgspec.Struct):
 
 
 class _MessageUsage(msgspec.Struct):
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_read_input_tokens: int | None = 0
-    cache_creation_input_tokens: int | None = 0
+    input_tokens: Whole = 0
+    output_tokens: Whole = 0
+    cache_read_input_tokens: Whole | None = 0
+    cache_creation_input_tokens: Whole | None = 0
 
 
 class _Messages(msgspec.Struct):

@@ -32,15 +32,15 @@ class Past:
         self._blocks: deque[bytes] = deque(maxlen=-(-most // BLOCK))
 
     def __len__(self) -> int:
-        return min(self.so_far, self._most)
+        return min(len(self._blocks) * BLOCK + len(self._fresh), self._most)
 
     def finished(self, record: Record) -> None:
         self.so_far += 1
-        fresh = self._fresh
-        fresh.append(record)
-        if len(fresh) >= BLOCK:
+        self._fresh.append(record)
+        if len(self._fresh) >= BLOCK:
+            # Let go first: what cannot be packed must not be tried again with every request.
+            fresh, self._fresh = self._fresh, []
             self._blocks.append(PACK(fresh))
-            fresh.clear()
 
     def last(self, most: int = MOST, since: int = 0) -> list[Record]:
         """The last ones that came after the first `since`, oldest first."""

@@ -139,8 +139,7 @@ class LogLines:
     def _put(self, line: object) -> None:
         lines = self._lines
         first = not lines
-        ENCODER.encode_into(line, lines, -1)
-        lines += b"\n"
+        lines += ENCODER.encode(line) + b"\n"  # a line that cannot be written leaves no trace
         if first and self._later is not None:
             self._later(self.flush)
         elif self._later is None or len(lines) >= TOGETHER:
