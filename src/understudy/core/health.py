@@ -19,6 +19,7 @@ from understudy.core.words import in_seconds
 Clock = Callable[[], float]  # seconds, monotonic
 PROBE_LAPSE = 150.0  # seconds after which a probe that never reported stops holding others back
 PROBING = "benched, one probe is under way"
+PROBE_POLL = 0.1  # seconds; how soon to look again at a target somebody else is probing
 BY = {"operator": " by an operator", "remote": " by another process"}  # who else decided
 SWEEP_FLOOR = 1024  # marks; below this nobody is ever forgotten
 
@@ -59,9 +60,26 @@ class Bench:
     scope: str = "target"  # or "credential"
     source: str = "rule"  # rule, header, body, operator or remote
     why: str = ""
+    _last = (-1, "")  # what was told last, and in which hundredth of a second
 
     def left(self, now: float) -> float:
         return max(0.0, self.until - now)
+
+    # What stands in a request's way tells why (see `stage.Obstacle`). If this one does although
+    # it is over, somebody is probing.
+
+    def told(self, now: float) -> str:
+        if now >= self.until:
+            return PROBING
+        tick = int(now * 100)  # every request that passes is told: once per hundredth of a second
+        last, words = self._last
+        if tick != last:
+            words = self.sentence(now)
+            object.__setattr__(self, "_last", (tick, words))
+        return words
+
+    def wait(self, now: float) -> float:
+        return self.until - now if now < self.until else PROBE_POLL
 
     def sentence(self, now: float) -> str:
         """Why this is benched, in the words used by errors, logs, CLI and dashboard."""

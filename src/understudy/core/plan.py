@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from understudy.core.stage import Candidate, Obstacle, Stage, obstacle, usable
+from understudy.core.stage import Candidate, Obstacle, Stage, Unfit, obstacle, usable
 from understudy.core.words import in_seconds
 
 
@@ -96,7 +96,7 @@ def most_tries(candidate: Candidate, stage: Stage) -> int:
 
 def _hurdle(candidate: Candidate, stage: Stage, refusals: Mapping[str, str]) -> Obstacle | None:
     if candidate.key in refusals:
-        return Obstacle(refusals[candidate.key])
+        return Unfit(refusals[candidate.key])
     return obstacle(candidate, stage)
 
 
@@ -104,7 +104,7 @@ def _line(
     candidate: Candidate, stage: Stage, hurdle: Obstacle | None, seconds: float | None
 ) -> Line:
     if hurdle is not None:
-        return Line(candidate.key, "skip", hurdle.reason, 0, candidate.window)
+        return Line(candidate.key, "skip", hurdle.told(stage.clock()), 0, candidate.window)
     tries = most_tries(candidate, stage)
     labels = tuple(account.label for account in usable(candidate, stage))
     reason = f"healthy, up to {_plural(tries, 'attempt')}"

@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from understudy.core.budget import RetryBudget
 from understudy.core.faults import Fault, Verdict
-from understudy.core.health import PROBING, Bench, Clock, HealthTracker
+from understudy.core.health import Bench, Clock, HealthTracker
 from understudy.core.policy import Policy, Then
 from understudy.core.target import Target
 
@@ -67,35 +67,44 @@ class Stage:
     budget: RetryBudget | None = None
 
 
-class Obstacle(NamedTuple):
-    """Why a candidate is passed over."""
+class Obstacle(Protocol):
+    """What a candidate is passed over for: its bench, or something else. Told when asked."""
+
+    @property
+    def fault(self) -> Fault | None: ...
+
+    def told(self, now: float) -> str:
+        """In words."""
+
+    def wait(self, now: float) -> float:
+        """Seconds until it may be tried again; infinite if time does not help."""
+
+
+class Unfit(NamedTuple):
+    """An obstacle that time does not remove."""
 
     reason: str
     fault: Fault | None = None
-    seconds: float = math.inf  # until it may be tried again; infinite if time does not help
 
+    def told(self, now: float) -> str:
+        return self.reason
 
-PROBE_POLL = 0.1  # seconds; how soon to look again at a target somebody else is probing
+    def wait(self, now: float) -> float:
+        return math.inf
 
 
 def obstacle(candidate: Candidate, stage: Stage, floor: int | None = None) -> Obstacle | None:
     """What stands in this candidate's way now: its window, its bench, its credentials."""
     if floor is not None and not (candidate.window and candidate.window > floor):
         has = f"{candidate.window:,} tokens" if candidate.window else "unknown"
-        return Obstacle(f"window {has}, needs more than {floor:,}", Fault.CONTEXT_LENGTH)
+        return Unfit(f"window {has}, needs more than {floor:,}", Fault.CONTEXT_LENGTH)
     health = stage.health
     if health is None:
         return None
     bench = health.standing(candidate.key)
     if bench is None and not usable(candidate, stage):
         bench = _credential_bench(candidate, health)
-    return None if bench is None else benched(bench, stage.clock())
-
-
-def benched(bench: Bench, now: float) -> Obstacle:
-    if bench.until <= now:
-        return Obstacle(PROBING, bench.fault, PROBE_POLL)
-    return Obstacle(bench.sentence(now), bench.fault, bench.until - now)
+    return bench
 
 
 def usable(candidate: Candidate, stage: Stage) -> tuple[Account, ...]:

@@ -28,7 +28,7 @@ from understudy.core.stage import (
     Candidate,
     Obstacle,
     Stage,
-    benched,
+    Unfit,
     is_out,
     obstacle,
     usable,
@@ -62,6 +62,10 @@ class _Relay:
 RELAY: Final = _Relay()  # yielded: the stream is under way, bring it to its end
 COMMITTED: Final = object()  # sent: the first content is in hand
 ENOUGH: Final = object()  # sent: this was waited for long enough, go on as things are
+
+PROBED: Final = Unfit(PROBING)
+LOCKED_OUT: Final = Unfit("its credentials are benched")  # the last of them this very moment
+TOO_LATE: Final = Unfit("not tried, the request's own time was up")
 
 Step = Try | Wait | _Relay
 Steps = Generator[Step, object, object]
@@ -142,13 +146,13 @@ class _Trip:
         # The last one first: it is seldom benched, and one who is not is enough.
         if health is None or patience <= 0 or health.unmarked(self.chain[-1].keys):
             return 0.0
-        soonest = math.inf
+        soonest, now = math.inf, self.stage.clock()
         for candidate in reversed(self.chain):
             hurdle = obstacle(candidate, self.stage)
             if hurdle is None:
                 return 0.0
-            soonest = min(soonest, hurdle.seconds)
-        in_time = self.stage.clock() + soonest < self.deadline
+            soonest = min(soonest, hurdle.wait(now))
+        in_time = now + soonest < self.deadline
         return soonest if soonest <= patience and in_time else 0.0
 
     def admitted(self, candidate: Candidate) -> tuple[Account, ...]:
@@ -156,21 +160,16 @@ class _Trip:
         health = self.stage.health
         if self.floor is None and (health is None or health.unmarked(candidate.keys)):
             return candidate.accounts
-        if (hurdle := self._hurdle(candidate)) is not None:
-            self.skip(candidate, hurdle)
-            return ()
-        accounts = usable(candidate, self.stage)
-        if not accounts:  # somebody benched the last credential this very moment
-            self.skip(candidate, Obstacle("its credentials are benched"))
-        return accounts
-
-    def _hurdle(self, candidate: Candidate) -> Obstacle | None:
-        health = self.stage.health
         hurdle = obstacle(candidate, self.stage, self.floor)
-        if hurdle is None and health is not None and not health.admit(candidate.key):
-            bench = health.standing(candidate.key)  # somebody was faster
-            return Obstacle(PROBING) if bench is None else benched(bench, self.stage.clock())
-        return hurdle
+        if hurdle is None:
+            if health is None or health.admit(candidate.key):
+                if accounts := usable(candidate, self.stage):
+                    return accounts
+                hurdle = LOCKED_OUT
+            else:
+                hurdle = health.standing(candidate.key) or PROBED  # somebody was faster
+        self.skip(candidate, hurdle)
+        return ()
 
     def free(self, accounts: tuple[Account, ...]) -> tuple[Account, ...]:
         """Those that nobody benched while others were tried."""
@@ -182,8 +181,8 @@ class _Trip:
         )
 
     def skip(self, candidate: Candidate, hurdle: Obstacle) -> None:
-        reason = f"skipped, {hurdle.reason}"
         now = self.stage.clock()
+        reason = f"skipped, {hurdle.told(now)}"
         attempt = Attempt(candidate.key, "skipped", hurdle.fault, reason=reason, began=now)
         self.failures.setdefault(candidate.key, attempt)
         self.record(attempt)
@@ -191,7 +190,7 @@ class _Trip:
     def too_late(self, candidate: Candidate, now: float) -> None:
         """Admitted, but the request's own time is up: somebody else may probe it."""
         self.release(candidate, now)
-        self.skip(candidate, Obstacle("not tried, the request's own time was up"))
+        self.skip(candidate, TOO_LATE)
 
     def release(self, candidate: Candidate, started: float) -> None:
         if self.stage.health is not None:
@@ -231,7 +230,7 @@ class _Trip:
         """Seconds until it is worth asking this one again; infinite if time does not help."""
         hurdle = obstacle(candidate, self.stage)
         if hurdle is not None:
-            return hurdle.seconds
+            return hurdle.wait(self.stage.clock())
         return math.inf if self.stage.policy.rule(error.fault).mark is Mark.NONE else 0.0
 
 
