@@ -46,7 +46,7 @@ class Plan:
 
 FULL = Plan(9, 0.6, 1.0, 200_000)
 QUICK = Plan(5, 0.3, 0.4, 20_000)
-PEERLESS = ("direct", "nginx", "ours")
+PEERLESS = ("direct", "nginx", "ours", "shipped")
 
 Found = dict[tuple[str, str], list[Reading | None]]
 Up = list[tuple[Bench, Process | None]]  # who stands, and its process
@@ -77,8 +77,9 @@ def measured(bench: Bench, case: Case, seconds: float, process: Process | None) 
 def warmed_up(bench: Bench, plan: Plan) -> Iterator[Process | None]:
     """The side's process, if it has one, asked often enough to have settled."""
     with bench.running() if bench.side.start else nullcontext() as process:
+        door = next(iter(bench.side.doors))
         for kind in ("plain", "stream") if process else ():
-            loaded(bench.load, bench.ask("live", kind, Load(0, Path(), 16, plan.warm)))
+            loaded(bench.load, bench.ask(door, kind, Load(0, Path(), 16, plan.warm)))
         yield process
 
 

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
@@ -26,6 +26,8 @@ from processes import HERE, Process, Start, compiled, free_ports
 AUTHORIZED = (f"Authorization: Bearer {KEY}",)
 MODEL = "understudy-1"
 NEVER = 10**9  # failures in a row, a threshold nobody reaches
+# One attempt at each target, as the others make it; and nobody is benched for failing.
+ALIKE = f"[health]\nthreshold = {NEVER}\n\n[policy]\ntransient_retries = 0\n\n"
 EVENTS = 65  # of a stream: 64 chunks, and the end mark in the last of them
 
 
@@ -144,24 +146,31 @@ def nginx(stage: Stage) -> Side:
 
 
 def ours(stage: Stage) -> Side:
-    """This gateway as people run it: client keys, access log and metrics are on."""
-    (port,) = free_ports(1)
-    config = stage.folder / "understudy.toml"
-    config.write_text(our_config(port, stage.ports))
+    """This gateway as people run it, with client keys, access log and metrics, but `ALIKE`."""
     try:
         told = version("understudy")
     except PackageNotFoundError:
         told = "of this checkout"
-    doors = {
-        name: Door(port, name, AUTHORIZED)
-        for name in ("live", "paced", "translated", "failing", "benched", "crowd")
-    }
+    names = ("live", "paced", "translated", "failing", "benched", "crowd")
+    return _ours(stage, ("ours", told), names, ALIKE)
+
+
+def shipped(stage: Stage) -> Side:
+    """The same with health and policy as they come: who fails each time is soon benched."""
+    return _ours(stage, ("shipped", ""), ("failing",), "")
+
+
+def _ours(stage: Stage, named: tuple[str, str], doors: Sequence[str], more: str) -> Side:
+    (port,) = free_ports(1)
+    config = stage.folder / f"{named[0]}.toml"
+    config.write_text(our_config(port, stage.ports, more))
     command = [sys.executable, "-m", "understudy.cli", "serve", "--config", str(config)]
     environment = {"PYTHONPATH": str(HERE.parent / "src")}
-    return Side("ours", told, doors, Start(command, port, "/healthz", env=environment))
+    start = Start(command, port, "/healthz", env=environment)
+    return Side(*named, {name: Door(port, name, AUTHORIZED) for name in doors}, start)
 
 
-def our_config(port: int, upstreams: Mapping[str, int]) -> str:
+def our_config(port: int, upstreams: Mapping[str, int], more: str) -> str:
     def provider(name: str, address: str, more: str = "") -> str:
         url = f"http://127.0.0.1:{address}"
         return f'[providers.{name}]\nbase_url = "{url}"\napi_key = "sk-upstream"\n{more}\n'
@@ -176,10 +185,7 @@ def our_config(port: int, upstreams: Mapping[str, int]) -> str:
     }
     aliases = "".join(f'{name} = "{chain}"\n' for name, chain in chains.items())
     return (
-        f'[gateway]\nport = {port}\nkeys = ["{KEY}"]\naccess_log = true\n\n'
-        f"[health]\nthreshold = {NEVER}\n\n"
-        # One attempt at each, as the others do it.
-        f"[policy]\ntransient_retries = 0\n\n"
+        f'[gateway]\nport = {port}\nkeys = ["{KEY}"]\naccess_log = true\n\n{more}'
         + "".join(provider(name, f"{port}/v1") for name, port in upstreams.items())
         + provider("claude", str(upstreams["live"]), 'dialect = "anthropic"')
         + f"\n[aliases]\n{aliases}"
@@ -219,6 +225,7 @@ SIDES: dict[str, Callable[[Stage], Side]] = {
     "direct": direct,
     "nginx": nginx,
     "ours": ours,
+    "shipped": shipped,
     "litellm": litellm,
     "portkey": portkey,
 }

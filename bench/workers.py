@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from gateway_sides import AUTHORIZED, Stage, our_config, put_up
+from gateway_sides import ALIKE, AUTHORIZED, Stage, our_config, put_up
 from processes import (
     HERE,
     Failed,
@@ -80,7 +80,7 @@ class Hall:
 
     def _start(self, side: Side, port: int) -> Start:
         config = self.stage.folder / f"{port}.toml"
-        text = our_config(port, self.stage.ports)
+        text = our_config(port, self.stage.ports, ALIKE)
         config.write_text(text.replace("[gateway]", f"[gateway]\nworkers = {side.workers}", 1))
         command = [sys.executable, "-m", "understudy.cli", "serve", "--config", str(config)]
         env = {"PYTHONPATH": str(HERE.parent / "src")}

@@ -359,7 +359,10 @@ class Process:
 
 
 @asynccontextmanager
-async def process(text: str, env: Mapping[str, str] | None = None) -> AsyncIterator[Process]:
+async def process(
+    text: str, env: Mapping[str, str] | None = None, out: int = asyncio.subprocess.PIPE
+) -> AsyncIterator[Process]:
+    """Serving this configuration; `out` is where its log lines go."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "understudy.toml"
         path.write_text(text, encoding="utf-8")
@@ -369,7 +372,7 @@ async def process(text: str, env: Mapping[str, str] | None = None) -> AsyncItera
             "--port",
             "0",
             env={"PYTHONPATH": str(ROOT / "src"), "PATH": os.defpath, **(env or {})},
-            stdout=asyncio.subprocess.PIPE,
+            stdout=out,
             stderr=asyncio.subprocess.PIPE,
         )
         assert running.stderr is not None

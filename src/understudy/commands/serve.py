@@ -6,6 +6,8 @@ import asyncio
 import fcntl
 import gc
 import json
+import os
+import select
 import subprocess
 import sys
 import tempfile
@@ -22,9 +24,9 @@ from understudy.gateway.runtime import Opened, Runtime, Setup
 from understudy.gateway.station import Station
 from understudy.gateway.supervisor import Supervisor
 from understudy.observe.lines import LogLines
+from understudy.observe.pen import Pen, Write
 
 Say = Callable[[str], None]
-Write = Callable[[bytes], None]
 
 
 def serve(setup: Setup, say: Say) -> int:
@@ -46,8 +48,10 @@ def workers_of(setup: Setup) -> int:
 
 
 def _work(setup: Setup, write: Write, ready: Callable[[str, Opened], None]) -> int:
+    pen = Pen(write, time.time)  # noqa: TID251 - as for any log line
+
     async def work() -> None:
-        runtime = Runtime(setup, write)
+        runtime = Runtime(setup, pen.put, lambda: pen.lost)
 
         def is_ready(address: str, opened: Opened) -> None:
             ready(address, opened)
@@ -60,7 +64,10 @@ def _work(setup: Setup, write: Write, ready: Callable[[str, Opened], None]) -> i
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 50, 50)
-    _run(work())
+    try:
+        _run(work())
+    finally:
+        pen.close()
     return 0
 
 
@@ -80,14 +87,16 @@ def _supervise(setup: Setup, say: Say) -> int:
         )
 
     async def watch() -> int:
-        lines = LogLines(_together(folder), time.time)  # noqa: TID251 - as for any log line
+        lines = LogLines(pen.put, time.time)  # noqa: TID251 - as for any log line
         supervisor = Supervisor(setup, launch, lines, folder, time.monotonic)
         return await supervisor.run(lambda duty: say(greeting(duty.address, duty.opened)))
 
     folder = _private_folder()
+    pen = Pen(_together(folder), time.time)  # noqa: TID251 - as for any log line
     try:
         return asyncio.run(watch())
     finally:
+        pen.close()
         rmtree(folder, ignore_errors=True)
 
 
@@ -117,9 +126,14 @@ def greeting(address: str, opened: Opened) -> str:
 
 
 def _write(data: bytes) -> None:
+    """To the system itself: Python's own buffer would be locked by a write that never ends."""
+    out, rest = sys.stdout.fileno(), memoryview(data)
     with suppress(OSError):  # nobody reads our lines any more; clients still want their answers
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+        while rest:
+            try:
+                rest = rest[os.write(out, rest) :]
+            except BlockingIOError:  # whoever started us made it so
+                select.select([], [out], [])
 
 
 def _together(folder: Path) -> Write:

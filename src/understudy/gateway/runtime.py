@@ -121,7 +121,9 @@ def _kept_in(opened: Opened) -> Opened:
 class Runtime:
     """One process's gateway."""
 
-    def __init__(self, setup: Setup, write: Callable[[bytes], None]) -> None:
+    def __init__(
+        self, setup: Setup, write: Callable[[bytes], None], lost: Callable[[], int] = int
+    ) -> None:
         self.setup = setup
         self.opened, refused = open_anyhow(setup)
         self.gateway = gateway = Gateway(self.opened.house, mishap=self._mishap)
@@ -130,6 +132,7 @@ class Runtime:
             lambda: gateway.house.registry.health,
             lambda provider: gateway.house.vendor(provider),
             lambda: self.ties.told(),
+            lost,
         )
         self.past = Past()
         self.board = Board(gateway, self.past)

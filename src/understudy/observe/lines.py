@@ -15,11 +15,11 @@ import msgspec
 from understudy.core.health import Change
 from understudy.core.target import Attempt
 from understudy.gateway.record import Opening, Record
+from understudy.observe.pen import Write
 
 SNIPPET = 200
 TOLD_MOST = 10_000  # benches whose end is told; clients may name models without end
 TOGETHER = 1024 * 1024  # bytes that are written without waiting for more
-Write = Callable[[bytes], None]
 Later = Callable[[Callable[[], None]], None]
 ENCODER = msgspec.json.Encoder()
 

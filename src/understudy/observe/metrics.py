@@ -95,11 +95,13 @@ class Metrics:
         health: Callable[[], HealthTracker],
         vendor: Callable[[str], str] = str,  # of a provider
         shared: Callable[[], Shared] = Shared,
+        lost: Callable[[], int] = int,  # log lines
     ) -> None:
         self._in_flight = in_flight
         self._health = health
         self._vendor = vendor
         self._shared = shared
+        self._lost = lost
         self._target = Names()
         self._key = Names()
         self._prices: dict[str, Facts] = {}
@@ -173,6 +175,7 @@ class Metrics:
             ("reloads", "Configurations taken or refused", ("result",), self.reloads),
             ("tokens", "Tokens as told", ("target", "kind"), self._token_counts()),
             ("cost_usd", "US dollars at list prices, lowest tier", ("target",), self._costs()),
+            ("log_lines_lost", "Log lines that nobody took", (), {(): self._lost()}),
             ("share_messages", "Health messages", ("direction",), shared.messages),
             ("limits_open", "Requests held to one process's own limit", ("limit",), shared.alone),
         ):
@@ -210,6 +213,7 @@ class Metrics:
 Counts = (
     Mapping[str, int]
     | Mapping[str, Decimal]
+    | Mapping[tuple[()], int]
     | Mapping[tuple[str, str], int]
     | Mapping[tuple[str, int, str], int]
 )
@@ -248,8 +252,8 @@ def _gauge(name: str, means: str, value: int | None) -> Iterator[str]:
 
 
 def _labels(names: tuple[str, ...], values: tuple[str, ...]) -> str:
-    pairs = (f'{name}="{_escaped(value)}"' for name, value in zip(names, values, strict=True))
-    return "{" + ",".join(pairs) + "}"
+    pairs = [f'{name}="{_escaped(value)}"' for name, value in zip(names, values, strict=True)]
+    return "{" + ",".join(pairs) + "}" if pairs else ""
 
 
 def _escaped(value: str) -> str:
