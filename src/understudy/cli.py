@@ -19,10 +19,12 @@ from understudy.commands.screen import Screen
 __all__ = ["CommandError", "main", "parser"]
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+STDOUT, STDERR = 1, 2
 
 
 def main(argv: Sequence[str] | None = None, env: Mapping[str, str] | None = None) -> int:
     """Run one command; never shows a stack trace for what a user can mend."""
+    _stand_in()
     screen = Screen(sys.stdout, sys.stderr, os.environ if env is None else env)
     try:
         arguments = parser().parse_args(argv)
@@ -35,6 +37,16 @@ def main(argv: Sequence[str] | None = None, env: Mapping[str, str] | None = None
         return OK
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def _stand_in() -> None:
+    """For streams that were closed before we began: words would break us, and sockets would get
+    the streams' numbers, which event loops do not bear."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= STDERR:
+        pass
+    os.close(number)
+    sys.stdout = sys.stdout or os.fdopen(STDOUT, "w")
+    sys.stderr = sys.stderr or os.fdopen(STDERR, "w")
 
 
 def _run(arguments: argparse.Namespace, screen: Screen) -> int:

@@ -385,4 +385,4 @@ async def process(
             if running.returncode is None:
                 with suppress(ProcessLookupError):
                     running.kill()
-                await running.communicate()
+            await running.communicate()  # to the end of what its own children wrote, too

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -313,6 +314,38 @@ def test_a_bad_file_is_refused_in_one_line_without_its_secrets(tmp_path: Path) -
     assert done.stdout == ""
     assert "gateway.kyes: unknown key; did you mean 'keys'?" in done.stderr
     assert "sk-secret" not in done.stderr
+
+
+def test_an_address_that_is_taken_is_told_in_one_line() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        done = cli("--port", str(port))
+    assert done.returncode == 2
+    assert done.stderr == f"error: cannot listen on 127.0.0.1:{port}: Address already in use\n"
+
+
+@pytest.mark.parametrize("closed", ["<&- >&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_whoever_closed_our_streams_gets_a_gateway_all_the_same(
+    closed: str, tmp_path: Path
+) -> None:
+    """A client's socket would get a stream's number, which event loops do not bear."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+
+    async def work() -> tuple[list[int], int]:
+        serve = f"exec {sys.executable} -m understudy.cli serve --port {port} {closed}"
+        environment = {"PYTHONPATH": str(ROOT / "src"), "PATH": os.defpath}
+        running = await asyncio.create_subprocess_shell(serve, env=environment, cwd=tmp_path)
+        async with asyncio.timeout(60):
+            while await refused(f"http://127.0.0.1:{port}"):
+                pass
+            statuses = [
+                (await ask(f"http://127.0.0.1:{port}", "GET", "/healthz")).status for _ in "ab"
+            ]
+            running.terminate()
+            return statuses, await running.wait()
+
+    assert run(work()) == ([200, 200], 0)
 
 
 def test_without_keys_the_world_is_not_listened_to() -> None:

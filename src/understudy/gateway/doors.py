@@ -8,6 +8,7 @@ and until it is there, the others take in who waits (see docs/adr/0016-workers.m
 from __future__ import annotations
 
 import asyncio
+import os
 import select
 import socket
 import sys
@@ -66,9 +67,15 @@ def _bound(family: int, address: tuple[object, ...], *, shared: bool) -> socket.
         door.bind(address)
     except OSError as error:
         door.close()
-        shown = f"{address[0]}:{address[1]}"
-        raise OSError(error.errno, f"cannot listen on {shown}: {error.strerror}") from None
+        raise cannot_listen(f"{address[0]}:{address[1]}", error) from None
     return door
+
+
+def cannot_listen(address: str, error: OSError) -> OSError:
+    """The same error in one line that names the address; event loops put it into many words."""
+    number = error.errno or 0
+    why = os.strerror(number) if number > 0 else error.strerror or str(error)
+    return OSError(number, f"cannot listen on {address}: {why}")
 
 
 class Neighbours:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from understudy.core.health import Clock
 from understudy.gateway.connection import Application, Connection
+from understudy.gateway.doors import cannot_listen
 from understudy.gateway.heads import Heads
 from understudy.gateway.http import ServerLimits
 from understudy.providers.outbox import Outbox
@@ -49,9 +50,12 @@ class Server:
     async def listen(self, host: str, port: int, *, reuse_port: bool = False) -> int:
         """Start; the port, which is the system's choice if 0 was given."""
         self._settle()
-        listener = await self.loop.create_server(
-            lambda: Connection(self), host, port, backlog=2048, reuse_port=reuse_port
-        )
+        try:
+            listener = await self.loop.create_server(
+                lambda: Connection(self), host, port, backlog=2048, reuse_port=reuse_port
+            )
+        except OSError as error:
+            raise cannot_listen(f"{host}:{port}", error) from None
         self._listeners.append(listener)
         self._tick()
         bound: int = listener.sockets[0].getsockname()[1]
