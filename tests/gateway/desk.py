@@ -360,17 +360,19 @@ class Process:
 
 @asynccontextmanager
 async def process(
-    text: str, env: Mapping[str, str] | None = None, out: int = asyncio.subprocess.PIPE
+    text: str,
+    env: Mapping[str, str] | None = None,
+    *,
+    out: int = asyncio.subprocess.PIPE,
+    shell: str = ":",
 ) -> AsyncIterator[Process]:
-    """Serving this configuration; `out` is where its log lines go."""
+    """Serving this configuration; `out` is where its log lines go, `shell` what is done before."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "understudy.toml"
         path.write_text(text, encoding="utf-8")
         command = [sys.executable, "-m", "understudy.cli", "serve", "--config", str(path)]
         running = await asyncio.create_subprocess_exec(
-            *command,
-            "--port",
-            "0",
+            *("/bin/sh", "-c", f'{shell}; exec "$@"', "sh", *command, "--port", "0"),
             env={"PYTHONPATH": str(ROOT / "src"), "PATH": os.defpath, **(env or {})},
             stdout=out,
             stderr=asyncio.subprocess.PIPE,

@@ -15,6 +15,7 @@ from understudy import AVAILABILITY, FAIL_FAST, Cooldown, Fault
 from understudy.commands.replay import Wanted, replay
 from understudy.core.budget import RetryBudget
 from understudy.core.health import Bench
+from understudy.core.target import Attempt
 from understudy.observe import journal_lines as lines
 from understudy.observe.journal_lines import Benched, Cleared
 from understudy.rehearse.replay_era import fill
@@ -92,6 +93,24 @@ def test_who_is_asked_long_after_anybody_else_is_taken_to_be_well(tmp_path: Path
     # Without its own bench in the way p/b is asked by nobody new: orders stay orders.
     found = again(paper.at(tmp_path), change=("health.base=1",))
     assert stories(found) == []
+
+
+def test_what_our_own_machine_failed_at_is_blamed_on_nobody_in_a_replay_either(
+    tmp_path: Path,
+) -> None:
+    def out_of_files(at: float) -> lines.Tried:
+        said = "p:443 cannot be reached from here (Too many open files)"
+        attempt = Attempt("p/a", "failed", Fault.TRANSIENT, None, 0.1, said, 1, "default")
+        return lines.tried(replace(attempt, then="advance", began=at), 0.0)
+
+    paper = Paper().chain("p/a")
+    for number in range(5):
+        paper.request(f"r{number}", "failed", out_of_files(float(number)))
+    paper.request("r5", "ok", ok("p/a", 5.0))
+    for change in ((), ("health.threshold=1",)):
+        found = again(paper.at(tmp_path), change=change)
+        assert stories(found) == []
+        assert (found.before.benches, found.after.benches) == (0, 0)
 
 
 def test_between_two_failures_a_target_was_down_however_far_they_are(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from pathlib import Path
 from shutil import rmtree
 
 from understudy.gateway.config import read_config
+from understudy.gateway.files import raised
 from understudy.gateway.runtime import Opened, Runtime, Setup
 from understudy.gateway.station import Station
 from understudy.gateway.supervisor import Supervisor
@@ -31,6 +32,7 @@ Say = Callable[[str], None]
 
 def serve(setup: Setup, say: Say) -> int:
     """Blocks; the exit code. Log lines go to stdout, words for people to `say`."""
+    setup = replace(setup, files=raised())
     station = Station.from_env(setup.env)
     if station is not None:
         return _work(replace(setup, station=station), _together(station.folder), lambda *_: None)

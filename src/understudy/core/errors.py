@@ -19,6 +19,7 @@ A message names the thing, shows what was found and says what would be right. No
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Sequence
 from typing import Self, TypeVar
 
@@ -26,6 +27,11 @@ from understudy.core.faults import Fault
 from understudy.core.target import Attempt
 
 E = TypeVar("E", bound=BaseException)
+
+# What our own machine ran out of: files, buffers, memory.
+OURS = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
+FROM_HERE = "cannot be reached from here"  # said of a target then
+LINKS = 8  # of a chain of causes that are looked at: it may lead back to where it began
 
 
 class UnderstudyError(Exception):
@@ -184,12 +190,24 @@ def bare(error: E) -> E:
     error that those frames know in turn would keep all of it alive until the collector comes.
     """
     link: BaseException | None = error
-    for _ in range(8):  # causes may lead back to where they began
+    for _ in range(LINKS):
         if link is None:
             break
         link.__traceback__ = None
         link = link.__cause__ or link.__context__
     return error
+
+
+def is_ours(error: BaseException) -> bool:
+    """Was it our own machine that failed? Then no target is to blame."""
+    link: BaseException | None = error
+    for _ in range(LINKS):
+        if link is None:
+            break
+        if isinstance(link, OSError) and link.errno in OURS:
+            return True
+        link = link.__cause__ or link.__context__
+    return False
 
 
 def untied(error: E) -> E:

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from understudy.core.budget import RetryBudget
 from understudy.core.faults import Fault, Verdict
-from understudy.core.health import Bench, Clock, HealthTracker
+from understudy.core.health import PROBING, Bench, Clock, HealthTracker
 from understudy.core.policy import Policy, Then
 from understudy.core.target import Target
 
@@ -91,6 +91,11 @@ class Unfit(NamedTuple):
 
     def wait(self, now: float) -> float:
         return math.inf
+
+
+PROBED = Unfit(PROBING)
+LOCKED_OUT = Unfit("its credentials are benched")  # the last of them this very moment
+TOO_LATE = Unfit("not tried, the request's own time was up")
 
 
 def obstacle(candidate: Candidate, stage: Stage, floor: int | None = None) -> Obstacle | None:

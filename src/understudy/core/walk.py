@@ -19,16 +19,24 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeVar
 
 from understudy.core.blame import Call, blame
-from understudy.core.errors import ChainExhausted, OutOfTime, ProviderError, text_of, untied
+from understudy.core.errors import (
+    ChainExhausted,
+    OutOfTime,
+    ProviderError,
+    is_ours,
+    text_of,
+    untied,
+)
 from understudy.core.faults import Fault, Verdict
-from understudy.core.health import PROBING
 from understudy.core.policy import Mark, Retry, Rule, Scope, Then
 from understudy.core.stage import (
+    LOCKED_OUT,
+    PROBED,
+    TOO_LATE,
     Account,
     Candidate,
     Obstacle,
     Stage,
-    Unfit,
     is_out,
     obstacle,
     usable,
@@ -63,9 +71,7 @@ RELAY: Final = _Relay()  # yielded: the stream is under way, bring it to its end
 COMMITTED: Final = object()  # sent: the first content is in hand
 ENOUGH: Final = object()  # sent: this was waited for long enough, go on as things are
 
-PROBED: Final = Unfit(PROBING)
-LOCKED_OUT: Final = Unfit("its credentials are benched")  # the last of them this very moment
-TOO_LATE: Final = Unfit("not tried, the request's own time was up")
+BLAMELESS: Final = Rule(Retry.NEVER, False, Then.ADVANCE, Mark.NONE, Scope.NONE)
 
 Step = Try | Wait | _Relay
 Steps = Generator[Step, object, object]
@@ -295,10 +301,9 @@ class _Attempt(Call):
         if isinstance(self.error, OutOfTime):
             late = self.committed is not None
             fault = Fault.STALL_MID_STREAM if late else Fault.STALL_PRE_FIRST_BYTE
-            then = Then.STOP if late else Then.ADVANCE
-            return Verdict(fault), Rule(Retry.NEVER, False, then, Mark.NONE, Scope.NONE)
+            return Verdict(fault), BLAMELESS  # what follows content is told by `_then`
         verdict = self.trip.stage.judge(self.error)
-        return verdict, policy.rule(verdict.fault)
+        return verdict, BLAMELESS if is_ours(self.error) else policy.rule(verdict.fault)
 
     def _then(self, rule: Rule, verdict: Verdict, retries: int, other_credentials: bool) -> str:
         if self.committed is not None:

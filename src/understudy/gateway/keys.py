@@ -107,7 +107,7 @@ GATEWAY = (
     Key("timeout", SECONDS, "a whole request: all attempts, streaming included", 600),
     Key("allow_specs", FLAG, "may a client send a whole spec as the model, or only aliases", True),
     Key("max_body", BYTES, "largest request body", 32 * 1024 * 1024),
-    Key("max_connections", COUNT, "open client connections", 10_000),
+    Key("max_connections", COUNT, "open client connections; fewer if files are short", 10_000),
     Key("read_timeout", SECONDS, "a request must have arrived by then", 30),
     Key("drain_timeout", WAIT, "what running requests get when the gateway stops", 30),
     Key("access_log", FLAG, "one line for every request, not only for failovers", True),

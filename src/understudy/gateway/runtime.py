@@ -20,6 +20,7 @@ from understudy.gateway.carry import carry_over
 from understudy.gateway.config import InvalidConfig, Problem, read_config
 from understudy.gateway.crew import Crew
 from understudy.gateway.feed import Feed
+from understudy.gateway.files import FEW, MANY, room
 from understudy.gateway.house import House
 from understudy.gateway.http import Reply, Request
 from understudy.gateway.pages import packaged, pages
@@ -51,6 +52,7 @@ class Setup:
     look: float = 1.0  # seconds between looks at the configuration file
     workers: int | None = None  # asked for; else what the file says
     station: Station | None = None  # of a worker; None for a gateway that is one process
+    files: int = MANY  # that may be open at a time
 
     @property
     def worker(self) -> int | None:
@@ -141,6 +143,7 @@ class Runtime:
         self.server = Server(
             gateway, gateway.refuse, limits=self.opened.house.limits, clock=time.monotonic
         )
+        self.server.room, self.server.crowded = room(setup.files), self._crowded
         access = self.opened.house.rules.access_log
         self.lines = LogLines(write, gateway.wall, access=access, later=_later)
         self._scribe = self._begin_journal()
@@ -157,6 +160,10 @@ class Runtime:
         self._closing: set[asyncio.Task[None]] = set()
         if refused:
             self.lines.note("reload_refused", "error", reason=refused)
+        if self.server.most < min(FEW, self.opened.house.limits.connections):
+            self.lines.note(
+                "few_files", "warning", files=setup.files, connections=self.server.room
+            )
 
     async def run(self, ready: Callable[[str, Opened], None]) -> None:
         """Serve until told to stop, then drain. `ready` is told the address."""
@@ -313,6 +320,10 @@ class Runtime:
 
     def _no_journal(self, why: str) -> None:
         self.lines.note("journal_lost", "error", reason=why)
+
+    def _crowded(self, turned_away: int) -> None:
+        limit = self.server.most
+        self.lines.note("crowded", "warning", turned_away=turned_away, connections=limit)
 
     def _mishap(self, error: Exception) -> None:
         """Where it happened and what kind it is; its words may quote a request, so they stay."""

@@ -38,11 +38,14 @@ class Server:
         self.limits = limits
         self.stopping = False
         self.last_visits = False  # answers ask their clients not to come back
+        self.room = limits.connections  # that there are files for
+        self.crowded: Callable[[int], None] | None = None  # told how many were turned away
         self.now = clock()
         self._clock = clock
         self._connections: set[Connection] = set()
         self._listeners: list[asyncio.Server] = []
         self._ticking: asyncio.TimerHandle | None = None
+        self._turned_away = 0  # since the last tick
         self.loop: asyncio.AbstractEventLoop
         self.outbox: Outbox
         self.heads = Heads()
@@ -98,22 +101,35 @@ class Server:
             connection.abort()
         if self._ticking is not None:
             self._ticking.cancel()
+        self._tell_of_the_crowd()
 
     @property
     def open_connections(self) -> int:
         return len(self._connections)
 
+    @property
+    def most(self) -> int:
+        """Connections that are let in at a time."""
+        return min(self.limits.connections, self.room)
+
     def opened(self, connection: Connection) -> None:
         self._connections.add(connection)
         connection.deadline = self.now + self.limits.read_seconds
-        if len(self._connections) > self.limits.connections:
+        if len(self._connections) > self.most:
+            self._turned_away += 1
             connection.abort()
 
     def closed(self, connection: Connection) -> None:
         self._connections.discard(connection)
 
+    def _tell_of_the_crowd(self) -> None:
+        turned_away, self._turned_away = self._turned_away, 0
+        if turned_away and self.crowded is not None:
+            self.crowded(turned_away)
+
     def _tick(self) -> None:
         self.now = self._clock()
         for connection in [c for c in self._connections if c.deadline <= self.now]:
             connection.expire()
+        self._tell_of_the_crowd()
         self._ticking = self.loop.call_later(TICK, self._tick)

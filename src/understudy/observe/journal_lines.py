@@ -11,6 +11,7 @@ from dataclasses import fields
 
 import msgspec
 
+from understudy.core.errors import FROM_HERE
 from understudy.core.faults import Fault
 from understudy.core.health import Bench, Change, Cooldown, HealthTracker, State
 from understudy.core.policy import Mark, Policy, Retry, Rule, Scope, Then
@@ -111,6 +112,12 @@ class Tried(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     benched: float | None = None  # seconds it benched somebody for; -1: until cleared
     first: float | None = None  # seconds to the first content
     late: bool = False  # it was the request's own time that was up
+    ours: bool = False  # our own machine failed, out of files or memory
+
+    @property
+    def blameless(self) -> bool:
+        """Was it nothing that the target did?"""
+        return self.late or self.ours
 
     @property
     def end(self) -> float:
@@ -235,6 +242,7 @@ def tried(attempt: Attempt, start: float) -> Tried:
         -1.0 if attempt.benched == math.inf else attempt.benched or None,
         attempt.first_content,
         late and out_of_time(attempt.reason),
+        attempt.fault is Fault.TRANSIENT and FROM_HERE in attempt.reason,
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 STAGGER = 0.25  # seconds before the next address is tried beside the slow one
 
 # As getaddrinfo gives it; the odd member is for a Python without IPv6.
-Address = tuple[int, tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]]
+Where = tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]
+Address = tuple[int, Where]
+Found = tuple[int, int, int, str, Where]
 
 
 async def dial(
@@ -40,14 +42,25 @@ async def lookup(loop: asyncio.AbstractEventLoop, host: str, port: int) -> list[
     """Every address of a host, the families taking turns; a literal needs no resolver."""
     kind = socket.SOCK_STREAM
     try:
-        found = socket.getaddrinfo(host, port, type=kind, flags=socket.AI_NUMERICHOST)
+        found: Sequence[Found] = socket.getaddrinfo(
+            host, port, type=kind, flags=socket.AI_NUMERICHOST
+        )
     except OSError:
-        found = await loop.getaddrinfo(host, port, type=kind)
+        found = await resolve(loop, host, port)
     addresses: list[Address] = [(family, where) for family, _, _, _, where in found]
     first = [each for each in addresses if each[0] == addresses[0][0]]
     second = [each for each in addresses if each[0] != addresses[0][0]]
     turns = chain.from_iterable(zip_longest(first, second))
     return [each for each in turns if each is not None]
+
+
+async def resolve(loop: asyncio.AbstractEventLoop, host: str, port: int) -> Sequence[Found]:
+    """The resolver's word. Without a file left to ask with, it says that there is no such name."""
+    try:
+        return await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError:
+        socket.socket().close()  # raises what is really wrong, if it is that
+        raise
 
 
 async def race(

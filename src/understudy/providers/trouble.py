@@ -12,7 +12,7 @@ import ssl
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from understudy.core.errors import ProviderError, bare
+from understudy.core.errors import FROM_HERE, ProviderError, bare, is_ours
 from understudy.core.faults import Fault
 
 if TYPE_CHECKING:
@@ -52,7 +52,8 @@ def lookup(error: BaseException) -> str:
 
 def system(error: BaseException) -> str:
     why = error.strerror if isinstance(error, OSError) else ""
-    return f"cannot be reached ({why or type(error).__name__})"
+    what = FROM_HERE if is_ours(error) else "cannot be reached"
+    return f"{what} ({why or type(error).__name__})"
 
 
 # The first row that fits is told; a subclass comes before its base.

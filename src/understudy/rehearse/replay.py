@@ -7,13 +7,14 @@ may ask somebody it did not ask then; `replay_facts` says what would have come o
 
 from __future__ import annotations
 
+import errno
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import takewhile
 
-from understudy.core.errors import OutOfTime, ProviderError
+from understudy.core.errors import FROM_HERE, OutOfTime, ProviderError
 from understudy.core.faults import Fault
 from understudy.core.health import Change
 from understudy.core.stage import obstacle
@@ -316,4 +317,7 @@ class Replay(Loop[Rerun]):
 def _error(tried: Tried) -> Exception:
     if tried.late:
         return OutOfTime("no time left")
-    return ProviderError(Fault(tried.fault), tried.target, tried.status, tried.retry_after)
+    error = ProviderError(Fault(tried.fault), tried.target, tried.status, tried.retry_after)
+    if tried.ours:
+        error.__cause__ = OSError(errno.EMFILE, FROM_HERE)
+    return error

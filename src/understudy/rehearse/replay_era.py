@@ -71,7 +71,7 @@ class Era:
         if tried.outcome == "ok":
             for key in (call.candidate.key, call.account.key, call.account.share):
                 self.health.report_success(key, call.started)
-        elif tried.outcome == "failed" and not tried.late:
+        elif tried.outcome == "failed" and not tried.blameless:
             verdict = Verdict(Fault(tried.fault), tried.retry_after)
             blame(stage, call, verdict, stage.policy.rule(verdict.fault))
         self.health.release(call.candidate.key, call.started)

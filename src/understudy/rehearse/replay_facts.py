@@ -69,7 +69,7 @@ class Facts:
 
     def _note(self, asked: Asked, epoch: float) -> None:
         for tried in asked.attempts:
-            whole = tried.outcome == "ok" or (tried.outcome == "failed" and not tried.late)
+            whole = tried.outcome == "ok" or (tried.outcome == "failed" and not tried.blameless)
             if whole and tried.fault not in OWN:
                 seen = _Seen(tried.began + epoch, tried, asked.stream)
                 self._seen.setdefault(tried.target, []).append(seen)
