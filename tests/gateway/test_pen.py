@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import fcntl
 import json
 import os
@@ -35,6 +36,8 @@ class Desk:
     def _write(self, data: bytes) -> None:
         self.begun.set()
         assert self.flows.wait(10)
+        if data.startswith(b"break"):
+            raise OSError(errno.ENOSPC, "No space left on device")
         self.written.append(data)
 
     def stuck_with(self, first: bytes) -> None:
@@ -84,6 +87,16 @@ def test_the_last_lines_are_not_waited_for_without_end() -> None:
     desk.stuck_with(b"a\n")
     assert not desk.pen.close(0.001)
     assert desk.all() == b"a\n"
+
+
+def test_what_cannot_be_written_is_counted_and_the_next_is_tried_again() -> None:
+    desk = Desk(most=1000)
+    desk.flows.set()
+    desk.pen.put(b"break\nthis\n")
+    assert desk.all() == b""
+    assert desk.pen.lost == 2
+    desk.pen.put(b"after\n")
+    assert desk.all() == b"after\n"
 
 
 def test_a_pen_that_was_never_used_is_closed_at_once() -> None:

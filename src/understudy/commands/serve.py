@@ -13,7 +13,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -130,12 +129,11 @@ def greeting(address: str, opened: Opened) -> str:
 def _write(data: bytes) -> None:
     """To the system itself: Python's own buffer would be locked by a write that never ends."""
     out, rest = sys.stdout.fileno(), memoryview(data)
-    with suppress(OSError):  # nobody reads our lines any more; clients still want their answers
-        while rest:
-            try:
-                rest = rest[os.write(out, rest) :]
-            except BlockingIOError:  # whoever started us made it so
-                select.select([], [out], [])
+    while rest:
+        try:
+            rest = rest[os.write(out, rest) :]
+        except BlockingIOError:  # whoever started us made it so
+            select.select([], [out], [])
 
 
 def _together(folder: Path) -> Write:

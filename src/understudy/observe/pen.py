@@ -60,10 +60,19 @@ class Pen:
                 data = b"".join(self._waiting) + self._told()
                 taken = sum(map(len, self._waiting))
                 self._waiting.clear()
-            self._write(data)
+            broken = self._broken(data)
             with self._turn:
+                self.lost += broken
                 self._size -= taken
                 self._turn.notify_all()
+
+    def _broken(self, data: bytes) -> int:
+        """Write this; lines that could not be: the disk is full, or nobody is at the other end."""
+        try:
+            self._write(data)
+        except OSError:
+            return data.count(b"\n")
+        return 0
 
     def _told(self) -> bytes:
         lines, self._untold = self._untold, 0

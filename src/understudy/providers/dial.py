@@ -14,15 +14,14 @@ from collections.abc import Callable, Sequence
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
 
+from understudy.providers.names import Found, Names, Where
+
 if TYPE_CHECKING:
     from understudy.providers.transport import Origin
 
 STAGGER = 0.25  # seconds before the next address is tried beside the slow one
 
-# As getaddrinfo gives it; the odd member is for a Python without IPv6.
-Where = tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]
 Address = tuple[int, Where]
-Found = tuple[int, int, int, str, Where]
 
 
 async def dial(
@@ -32,13 +31,13 @@ async def dial(
     protocol: Callable[[], asyncio.Protocol],
 ) -> None:
     """Connect the protocol to the origin, through TLS when there is a context. Cancellable."""
-    addresses = await lookup(loop, origin.host, origin.port)
+    addresses = await lookup(Names.of(loop), origin.host, origin.port)
     sock = await race(loop, addresses)
     name = origin.host if context is not None else None
     await loop.create_connection(protocol, sock=sock, ssl=context, server_hostname=name)
 
 
-async def lookup(loop: asyncio.AbstractEventLoop, host: str, port: int) -> list[Address]:
+async def lookup(names: Names, host: str, port: int) -> list[Address]:
     """Every address of a host, the families taking turns; a literal needs no resolver."""
     kind = socket.SOCK_STREAM
     try:
@@ -46,21 +45,12 @@ async def lookup(loop: asyncio.AbstractEventLoop, host: str, port: int) -> list[
             host, port, type=kind, flags=socket.AI_NUMERICHOST
         )
     except OSError:
-        found = await resolve(loop, host, port)
+        found = await names.find(host, port)
     addresses: list[Address] = [(family, where) for family, _, _, _, where in found]
     first = [each for each in addresses if each[0] == addresses[0][0]]
     second = [each for each in addresses if each[0] != addresses[0][0]]
     turns = chain.from_iterable(zip_longest(first, second))
     return [each for each in turns if each is not None]
-
-
-async def resolve(loop: asyncio.AbstractEventLoop, host: str, port: int) -> Sequence[Found]:
-    """The resolver's word. Without a file left to ask with, it says that there is no such name."""
-    try:
-        return await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError:
-        socket.socket().close()  # raises what is really wrong, if it is that
-        raise
 
 
 async def race(
