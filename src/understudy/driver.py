@@ -20,7 +20,7 @@ from understudy.core.target import Observer
 from understudy.core.walk import RELAY, Step, Steps, Try
 from understudy.core.words import in_seconds
 from understudy.messages.capabilities import ANYTHING, Capabilities
-from understudy.messages.fit import fit
+from understudy.messages.fit import fit, needs_work
 from understudy.messages.request import Request
 from understudy.providers.base import Call, Described, Patience, Provider, Sized
 from understudy.timers import Watchdog, Watches
@@ -53,6 +53,12 @@ class Cast:
             return self.providers[name], Call(model, request, step.credential), PATIENCE
         fitted = fit(request, described.capabilities(model))
         return self.providers[name], Call(model, fitted, step.credential), described.patience
+
+    def is_heavy(self, step: Try, request: Request) -> bool:
+        """Will `call` change pictures, and so belongs in a thread? Others are not to wait."""
+        described = self.described.get(step.target.provider)
+        takes = None if described is None else described.capabilities(step.target.model)
+        return takes is not None and needs_work(request, takes)
 
     def patience(self, step: Try) -> Patience:
         described = self.described.get(step.target.provider)

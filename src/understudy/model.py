@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Iterable
 from typing import TypeVar
@@ -120,7 +121,11 @@ class _Take:
             await sleep(clock, step.seconds)
             return None
         assert isinstance(step, Try)
-        provider, call, patience = self.cast.call(step, self.request)
+        cast, request = self.cast, self.request
+        if cast.is_heavy(step, request):
+            provider, call, patience = await asyncio.to_thread(cast.call, step, request)
+        else:
+            provider, call, patience = cast.call(step, request)
         with guard(clock, step, patience.response, "pre_first_byte", self.cast.watches):
             response = await provider.generate(call)
         if reason := response.blank:

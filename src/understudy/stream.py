@@ -90,7 +90,11 @@ class Stream:
             await sleep(clock, step.seconds)
             return None
         assert isinstance(step, Try)
-        provider, call, self._patience = self._cast.call(step, self._request)
+        cast, request = self._cast, self._request
+        if cast.is_heavy(step, request):
+            provider, call, self._patience = await asyncio.to_thread(cast.call, step, request)
+        else:
+            provider, call, self._patience = cast.call(step, request)
         self._try = step
         self._source = provider.stream(call)
         try:

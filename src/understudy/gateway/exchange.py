@@ -7,6 +7,7 @@ What differs from the library is only what an attempt is made of.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from secrets import token_hex
 from typing import Protocol
 
@@ -35,6 +36,8 @@ from understudy.providers.http import HttpProvider
 from understudy.timers import Handle, call_later
 
 ID_PREFIXES = {"openai": "chatcmpl-", "responses": "resp_", "anthropic": "msg_"}
+LARGE = 64 * 1024  # bytes; a larger body takes long enough to read for others to notice
+PICTURE = b"image"  # what a body with a picture to change has in it somewhere
 STAMPS = {"openai": "created", "responses": "created_at"}  # where an answer's time is written
 
 
@@ -157,21 +160,14 @@ class Exchange:
 
     def _plain(self, step: Try) -> Hop:
         provider = self.cast.providers[step.target.provider]
-        model, errand = step.target.model, self.ask.errand
+        errand = self.ask.errand
         if errand is not None:
             return self._on_errand(_able(provider, errand), errand, step)
         if not isinstance(provider, HttpProvider):
             played = PlayedWhole(self, self.cast, step, self._call(step), self._written)
             played.start()
             return played
-        hop, path = Whole(self, self.cast, step), provider.dialect.path(model, False)
-        if self._relays(provider, step):
-            hop.read = self._relayed
-            hop.start(provider, path, self._body(step))
-        else:
-            hop.read = self._translated
-            hop.start(provider, path, self._foreign(provider, step))
-        return hop
+        return self._posted(Whole(self, self.cast, step), provider, step)
 
     def _on_errand(self, provider: HttpProvider, errand: Errand, step: Try) -> Hop:
         hop = Whole(self, self.cast, step)
@@ -180,19 +176,39 @@ class Exchange:
         return hop
 
     def _stream(self, step: Try) -> Hop:
-        provider, model = self.cast.providers[step.target.provider], step.target.model
+        provider = self.cast.providers[step.target.provider]
         if not isinstance(provider, HttpProvider):
             played = PlayedStream(self, self.cast, step, self._call(step), self._writer())
             played.start()
             return played
-        hop, path = Streamed(self, self.cast, step), provider.dialect.path(model, True)
-        if self._relays(provider, step):
+        return self._posted(Streamed(self, self.cast, step), provider, step)
+
+    def _posted(self, hop: Whole | Streamed, provider: HttpProvider, step: Try) -> Hop:
+        """Post what the target is to be asked; what may take long to make is made in a thread."""
+        body, model = self.ask.body, step.target.model
+        if len(body) > LARGE or PICTURE in body:
+            post = partial(self._post, hop, provider, model)
+            hop.prepare(provider, partial(self._made, provider, step), post)
+        else:
+            self._post(hop, provider, model, self._made(provider, step))
+        return hop
+
+    def _made(self, provider: HttpProvider, step: Try) -> tuple[bool, bytes]:
+        """Is it the client's own body, nearly, and the body."""
+        alike = self._relays(provider, step)
+        return alike, self._body(step) if alike else self._foreign(provider, step)
+
+    def _post(
+        self, hop: Whole | Streamed, provider: HttpProvider, model: str, made: tuple[bool, bytes]
+    ) -> None:
+        alike, body = made
+        if isinstance(hop, Whole):
+            hop.read = self._relayed if alike else self._translated
+        elif alike:
             hop.flow = Alike(provider, model)
-            hop.start(provider, path, self._body(step))
         else:
             hop.flow = Translated(provider.dialect.reader(), self._writer())
-            hop.start(provider, path, self._foreign(provider, step))
-        return hop
+        hop.start(provider, provider.dialect.path(model, hop.stream), body)
 
     def _relayed(self, provider: HttpProvider, body: bytes) -> bytes:
         self.usage = usage_of(provider.dialect, body)
@@ -232,7 +248,7 @@ class Exchange:
         """Seen from the bytes alone: nothing in the request could be too much for this target."""
         body = self.ask.body
         return not (
-            b"image" in body
+            PICTURE in body
             or (not caps.tools and b'"tools"' in body)
             or (not caps.structured and b"schema" in body)
             or (not caps.streaming and self.ask.stream)

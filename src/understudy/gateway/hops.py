@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from understudy.core.errors import OutOfTime, ProviderError, Stall, bare
 from understudy.core.faults import Fault
@@ -24,6 +24,8 @@ from understudy.providers.http import HttpProvider
 from understudy.providers.transport import Answer
 from understudy.providers.wire import Connection
 
+SOON = 0.001  # seconds; what is over is over at the next look
+T = TypeVar("T")
 NO_ANSWER = (WireError, Garbled, Truncated)
 
 
@@ -43,6 +45,7 @@ class Hop:
     _idle = math.inf
     _heard = 0.0  # clock seconds of the last progress
     _reply: Reply | None = None  # of a stream, once it is carried
+    _preparing: float | None = None  # clock seconds since when, as long as nothing was sent
     _over = False
 
     def __init__(self, exchange: Caller, cast: Cast, step: Try) -> None:
@@ -73,7 +76,8 @@ class Hop:
         if self._over:
             return
         if self._reply is None:
-            return self._fail(overdue(self._step, self._own()))
+            own = self._own() if self._preparing is None else 0.0
+            return self._fail(overdue(self._step, own))
         now, deadline = self._cast.stage.clock(), self._step.deadline
         due = min(self._heard + self._idle, deadline)
         if now < due:
@@ -117,7 +121,7 @@ class Posted(Hop):
     _provider: HttpProvider
     _parts: list[bytes] | None = None  # of a body that does not come at once
     _connection: Connection | None = None  # a kept one that the request went to
-    _task: asyncio.Task[None] | None = None  # or who opens one for it
+    _task: asyncio.Task[None] | None = None  # or who opens one for it, or makes its body
     _post = ("", b"")  # path and body
 
     def start(self, provider: HttpProvider, path: str, body: bytes) -> None:
@@ -128,6 +132,39 @@ class Posted(Hop):
         if self._connection is None:
             self._dial()
         self._await(term(self._step, self._own()))
+
+    def prepare(
+        self, provider: HttpProvider, make: Callable[[], T], then: Callable[[T], None]
+    ) -> None:
+        """Let a thread make what takes long, pictures above all, while others are served.
+
+        `then` gets it and starts; it is not called if nobody wants to know any more.
+        """
+        self._provider = provider
+        self._preparing = self._cast.stage.clock()
+        self._await(math.inf if self._step.limit is None else self._step.limit)
+        self._task = asyncio.get_running_loop().create_task(self._prepared(make, then))
+
+    async def _prepared(self, make: Callable[[], T], then: Callable[[T], None]) -> None:
+        try:
+            made = await asyncio.to_thread(make)
+            self._task = None
+            if not self._over:
+                self._ready()
+                then(made)
+        except asyncio.CancelledError:
+            if not self._over:
+                self.set_exception(from_below())
+        except Exception as error:  # noqa: BLE001 - the walk decides what to do with it
+            self.set_exception(bare(error))
+
+    def _ready(self) -> None:
+        """What it took is gone from the request's own time. The target's begins only now."""
+        spent, limit = self._cast.stage.clock() - (self._preparing or 0.0), self._step.limit
+        self._preparing = None
+        if limit is not None:
+            self._watch.end(self)
+            self._step = self._step._replace(limit=max(limit - spent, SOON))
 
     def _dial(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._dialled(*self._post))

@@ -34,7 +34,8 @@ def fit(request: Request, caps: Capabilities, *, stream: bool = False) -> Reques
 
 def needs_work(request: Request, caps: Capabilities) -> bool:
     """Whether fitting will decode and write pictures, and so belongs in a thread."""
-    return not all(fits(image, caps) for image in _kept(pictures(request), caps))
+    images = pictures(request)
+    return bool(images) and not all(fits(image, caps) for image in _kept(images, caps))
 
 
 def pictures(request: Request) -> list[Image]:
