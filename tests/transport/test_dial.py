@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 from collections.abc import Callable, Coroutine
 
 import pytest
 
 from transport.rig import on_uvloop
-from understudy.providers.dial import Address, lookup, race
+from understudy.providers.dial import Address, lookup, race, telling
 from understudy.providers.names import Names
 
 V4, V6 = socket.AF_INET, socket.AF_INET6
@@ -109,6 +110,12 @@ def test_when_nobody_connects_the_first_error_is_told() -> None:
 
     asyncio.run(story())
     listeners.close()
+
+
+def test_of_several_errors_the_one_about_the_host_is_told() -> None:
+    ours, theirs = OSError(errno.ENETUNREACH, "no IPv6 here"), ConnectionRefusedError("no")
+    assert telling([ours, theirs, ours]) is theirs
+    assert telling([ours, OSError(errno.EMFILE, "full")]) is ours
 
 
 def test_a_cancelled_race_leaves_nobody_running() -> None:

@@ -28,8 +28,10 @@ from understudy.core.target import Attempt
 
 E = TypeVar("E", bound=BaseException)
 
-# What our own machine ran out of: files, buffers, memory.
-OURS = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
+# Our own machine is out of files, buffers or memory, or without a network.
+OURS = frozenset(
+    (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.ENETDOWN, errno.ENETUNREACH)
+)
 FROM_HERE = "cannot be reached from here"  # said of a target then
 LINKS = 8  # of a chain of causes that are looked at: it may lead back to where it began
 

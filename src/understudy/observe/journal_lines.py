@@ -112,7 +112,7 @@ class Tried(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     benched: float | None = None  # seconds it benched somebody for; -1: until cleared
     first: float | None = None  # seconds to the first content
     late: bool = False  # it was the request's own time that was up
-    ours: bool = False  # our own machine failed, out of files or memory
+    ours: bool = False  # our own machine failed, out of files or cut off
 
     @property
     def blameless(self) -> bool:

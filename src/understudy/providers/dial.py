@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
 
+from understudy.core.errors import is_ours
 from understudy.providers.names import Found, Names, Where
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ async def lookup(names: Names, host: str, port: int) -> list[Address]:
 async def race(
     loop: asyncio.AbstractEventLoop, addresses: list[Address], stagger: float = STAGGER
 ) -> socket.socket:
-    """The first connected socket; the first error when there is none."""
+    """The first connected socket; when there is none, the first error that is about the host."""
     if len(addresses) == 1:
         return await connect(loop, addresses[0])
     waiting = list(reversed(addresses))
@@ -77,9 +78,14 @@ async def race(
                     return task.result()
                 running.discard(task)
                 failed.append(error)
-        raise failed[0]
+        raise telling(failed)
     finally:
         await dismiss(running)
+
+
+def telling(errors: Sequence[BaseException]) -> BaseException:
+    """The first that is about the host: that we have no IPv6 says nothing of it."""
+    return next((error for error in errors if not is_ours(error)), errors[0])
 
 
 async def dismiss(losers: set[asyncio.Task[socket.socket]]) -> None:
