@@ -23,6 +23,8 @@ from understudy.observe.metrics import Metrics
 from understudy.observe.sums import added
 
 READY = b"ready\n"  # said by a worker
+BEAT = b"beat\n"  # said by one every so often, as long as its event loop turns
+BEAT_SECONDS = 5.0
 RETIRE = b"retire\n"  # said to one: another has taken its place
 DRAIN = b"drain\n"  # said to one: the gateway ends
 LAST_VISITS = 2.0  # seconds in which clients of a retiring worker are told not to come back
@@ -70,9 +72,15 @@ class Crew:
         return port
 
     def ready(self) -> None:
-        """Tell the supervisor."""
+        """Tell the supervisor, and from now on that we are alive."""
         assert self._lifeline is not None
         self._lifeline.write(READY)
+        self._begin(self._beat(self._lifeline))
+
+    async def _beat(self, lifeline: asyncio.StreamWriter) -> None:
+        while not lifeline.is_closing():
+            await asyncio.sleep(BEAT_SECONDS)
+            lifeline.write(BEAT)
 
     def deafen(self) -> None:
         """Let nobody in any more who waits at a neighbour's door."""

@@ -1,6 +1,7 @@
 """Starts workers on one address and keeps them there. Serves nobody itself.
 
 A worker that dies is replaced at once; one that dies young again and again after growing pauses.
+One that stands still is ended, and so replaced.
 What a reload cannot change is changed by replacing the workers one by one: the new one is ready
 before the old one leaves, so that there is always somebody who listens.
 """
@@ -27,6 +28,7 @@ from understudy.observe.lines import LogLines
 YOUNG = 10.0  # seconds; who lives longer is not to blame for those before it
 PAUSES = (0.0, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)  # after so many young deaths in a row
 START_SECONDS = 60.0  # for a worker to be ready
+HUNG = 30  # looks without a word from a worker; a second apart, and it speaks every five
 SPARE_SECONDS = 10.0  # beside what draining may take, before a worker is killed
 FAILED = 1  # exit code if the first worker cannot be started and does not say why
 
@@ -79,6 +81,7 @@ class Supervisor:
             ready(self.duty)
         while not self._stopping.is_set():
             await self._wait(self._asked.wait(), self._setup.look)
+            self._listen()
             await self._look()
         await self._drained()
         return 0
@@ -126,6 +129,18 @@ class Supervisor:
                 self.workers[number] = new
             else:
                 new.drain()  # somebody else took the place in the meantime
+
+    def _listen(self) -> None:
+        """End those of whom nothing was heard for long: their event loop stands still.
+
+        Counted in looks and not in seconds. If it was the machine that stood still, we did too.
+        """
+        for worker in [w for w in self._every if w.was_ready]:
+            worker.silence += 1
+            if worker.silence == HUNG:
+                told = {"worker": worker.station.number, "pid": worker.process.pid}
+                self._lines.note("worker_hung", "error", **told)
+                worker.signal(signal.SIGKILL)
 
     def _is_missed(self, worker: Worker) -> bool:
         held = self.workers.get(worker.station.number) is worker

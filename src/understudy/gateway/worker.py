@@ -47,6 +47,7 @@ class Worker:
     _reader: asyncio.StreamReader
     _writer: asyncio.StreamWriter
     was_ready: bool = False
+    silence: int = 0  # looks of the supervisor since it was heard
     _told: asyncio.Event = field(default_factory=asyncio.Event)
 
     @classmethod
@@ -63,6 +64,9 @@ class Worker:
         with suppress(OSError):
             self.was_ready = await self._reader.readline() == READY
         self._told.set()
+        with suppress(OSError):
+            while await self._reader.readline():  # it is alive
+                self.silence = 0
         code = await self.process.wait()
         self._writer.close()
         return code
