@@ -7,8 +7,10 @@ that has none left can neither let anybody in nor reach anybody.
 from __future__ import annotations
 
 import resource
+from contextlib import suppress
 
 MANY = 1024 * 1024  # files; more are not asked for where there is no limit
+STEPS = (65_536, 10_240, 4096)  # asked for in turn if all of them are refused
 SPARE = 64  # files for everything that is no connection
 FEW = 1000  # clients; who has room for less is told at once
 
@@ -16,14 +18,16 @@ FEW = 1000  # clients; who has room for less is told at once
 def raised() -> int:
     """The limit on open files, after asking for as many as we may have."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = MANY if hard == resource.RLIM_INFINITY else hard
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
-        return wanted
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-    except (ValueError, OSError):  # some systems allow less than they say
-        return soft
-    return wanted
+    if soft == resource.RLIM_INFINITY:
+        return MANY
+    most = MANY if hard == resource.RLIM_INFINITY else hard
+    for wanted in (most, *(step for step in STEPS if step < most)):
+        if wanted <= soft:
+            break
+        with suppress(ValueError, OSError):  # some systems allow less than they say
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            return wanted
+    return soft
 
 
 def room(files: int) -> int:
