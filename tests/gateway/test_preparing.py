@@ -43,7 +43,7 @@ PICTURE: Told = {
         {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL}"}},
     ],
 }
-LONG: Told = {"role": "user", "content": "word " * 40_000}
+LONG: Told = {"role": "user", "content": "word " * 100_000}
 ANSWER = (
     b'{"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":"a dot"}],'
     b'"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}'

@@ -36,7 +36,7 @@ from understudy.providers.http import HttpProvider
 from understudy.timers import Handle, call_later
 
 ID_PREFIXES = {"openai": "chatcmpl-", "responses": "resp_", "anthropic": "msg_"}
-LARGE = 64 * 1024  # bytes; a larger body takes long enough to read for others to notice
+LARGE = 256 * 1024  # bytes; a larger body takes long enough to read for others to notice
 PICTURE = b"image"  # what a body with a picture to change has in it somewhere
 STAMPS = {"openai": "created", "responses": "created_at"}  # where an answer's time is written
 
