@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import errno
 import socket
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.rig import Play
-from understudy import AVAILABILITY, FAIL_FAST, Policy, ProviderError
+from understudy import AVAILABILITY, FAIL_FAST, Fault, Policy, ProviderError
 from understudy.core.errors import OURS, is_ours
+from understudy.core.policy import Then
 from understudy.providers.transport import Origin
 from understudy.providers.trouble import trouble
 
@@ -37,6 +39,14 @@ def test_a_hundred_requests_without_files_leave_every_target_as_healthy_as_befor
     assert {play.ask() for _ in range(100)} == {"exhausted"}
     assert play.health.snapshot() == {}
     assert (play.ask(), play.told) == ("hello from p/a", ["p/a=ok"])
+
+
+def test_where_the_chain_goes_is_still_the_tables_word() -> None:
+    stops = replace(FAIL_FAST.rules[Fault.TRANSIENT], then=Then.STOP)
+    policy = replace(FAIL_FAST, rules={**FAIL_FAST.rules, Fault.TRANSIENT: stops})
+    play = Play(policy=policy).script(a=[FULL], b=["hi"])
+    assert (play.ask(), play.told) == ("stopped: transient", ["p/a=transient"])
+    assert play.health.snapshot() == {}
 
 
 def test_what_was_held_against_a_target_stays_as_it_is() -> None:

@@ -40,8 +40,10 @@ def main(argv: Sequence[str] | None = None, env: Mapping[str, str] | None = None
 
 
 def _stand_in() -> None:
-    """For streams that were closed before we began: words would break us, and sockets would get
-    the streams' numbers, which event loops do not bear."""
+    """Open those standard streams that were closed before we began.
+
+    Else words would break us, and sockets get their numbers, which event loops do not bear.
+    """
     while (number := os.open(os.devnull, os.O_RDWR)) <= STDERR:
         pass
     os.close(number)

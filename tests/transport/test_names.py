@@ -150,7 +150,7 @@ def test_without_a_thread_to_ask_in_it_is_our_own_machine_that_failed() -> None:
 
     async def work() -> int | None:
         with pytest.raises(OSError, match="new thread") as caught:
-            await Names(Server(), begin=none_left).find("api", 443)
+            await Names(Server(), start=none_left).find("api", 443)
         return caught.value.errno
 
     assert run(work()) == errno.ENOMEM

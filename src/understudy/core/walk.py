@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, TypeVar
 
 from understudy.core.blame import Call, blame
@@ -70,7 +70,6 @@ class _Relay:
 RELAY: Final = _Relay()  # yielded: the stream is under way, bring it to its end
 COMMITTED: Final = object()  # sent: the first content is in hand
 ENOUGH: Final = object()  # sent: this was waited for long enough, go on as things are
-
 BLAMELESS: Final = Rule(Retry.NEVER, False, Then.ADVANCE, Mark.NONE, Scope.NONE)
 
 Step = Try | Wait | _Relay
@@ -303,7 +302,8 @@ class _Attempt(Call):
             fault = Fault.STALL_MID_STREAM if late else Fault.STALL_PRE_FIRST_BYTE
             return Verdict(fault), BLAMELESS  # what follows content is told by `_then`
         verdict = self.trip.stage.judge(self.error)
-        return verdict, BLAMELESS if is_ours(self.error) else policy.rule(verdict.fault)
+        rule = policy.rule(verdict.fault)
+        return verdict, replace(BLAMELESS, then=rule.then) if is_ours(self.error) else rule
 
     def _then(self, rule: Rule, verdict: Verdict, retries: int, other_credentials: bool) -> str:
         if self.committed is not None:

@@ -48,11 +48,11 @@ class Names:
         self,
         ask: Resolver = resolved,
         patience: float = PATIENCE,
-        begin: Callable[[Callable[[], None], str], None] = spawn,
+        start: Callable[[Callable[[], None], str], None] = spawn,
     ) -> None:
         self._ask = ask
         self._patience = patience
-        self._spawn = begin
+        self._start = start
         self._known: dict[Name, Sequence[Found]] = {}
         self._asked: dict[Name, asyncio.Future[Sequence[Found]]] = {}
 
@@ -86,7 +86,7 @@ class Names:
                 loop.call_soon_threadsafe(self._told, name, answer)
 
         try:
-            self._spawn(look_up, name[0])
+            self._start(look_up, name[0])
         except RuntimeError as error:  # there is no thread left
             self._told(name, OSError(errno.ENOMEM, str(error)))
         return asked
