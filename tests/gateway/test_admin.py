@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+
+import msgspec
 import pytest
 
 from tests.gateway.desk import (
@@ -16,14 +20,14 @@ from tests.gateway.desk import (
     says,
     serving,
 )
-from tests.rig import run
+from tests.rig import run, until
 from understudy.core.health import Change
 from understudy.gateway.admin import ENTRIES, Board, barred
 from understudy.gateway.app import Gateway
 from understudy.gateway.build import demo_house
 from understudy.gateway.house import House
 from understudy.gateway.http import Head, Request
-from understudy.gateway.past import MOST, Past
+from understudy.gateway.past import BLOCK, MOST, Past
 from understudy.gateway.record import Opening, Record
 from understudy.testing import ManualClock
 
@@ -345,6 +349,21 @@ def test_a_bench_without_end_has_no_end_in_json() -> None:
     assert "until cleared" in str(state["reason"])
 
 
+def test_others_are_served_while_the_past_is_told() -> None:
+    past = Past()
+    board = Board(Gateway(demo_house(ManualClock())), past)
+    for n in range(MOST):
+        past.finished(Record(Opening(str(n), "openai", "m", False, "", 0.0), 200, "ok", 0.1))
+
+    async def work() -> int:
+        told = asyncio.ensure_future(board._attempts(Request(Head("GET", b"/x?limit=10000"))))
+        turns: list[bool] = []
+        await until(lambda: turns.append(told.done()) or turns[-1])
+        return len(turns)
+
+    assert run(work()) > MOST // BLOCK // 3  # a look takes a turn or two
+
+
 def test_what_is_remembered_is_bounded() -> None:
     past = Past()
     board = Board(Gateway(demo_house(ManualClock())), past)
@@ -352,6 +371,7 @@ def test_what_is_remembered_is_bounded() -> None:
         past.finished(Record(Opening(str(n), "openai", "m", False, "", 0.0), 200, "ok", 0.1))
         board.change(Change("clear", f"p/{n}"))
     told = run(board._attempts(Request(Head("GET", b"/x?limit=10000"))))
+    told = json.loads(msgspec.json.encode(told))
     assert (told["remembered"], len(rows(told, "requests"))) == (MOST, MOST)
     assert rows(told, "requests")[0]["request_id"] == str(MOST + 49)
     health = run(board._health(Request(Head("GET", b"/x?limit=1000"))))

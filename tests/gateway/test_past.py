@@ -30,7 +30,7 @@ def test_what_was_packed_comes_back_as_it_was() -> None:
     told = [record(n) for n in range(BLOCK + 3)]
     for one in told:
         past.finished(one)
-    assert past.last() == told
+    assert list(past.last()) == told
     assert [a.began for one in past.last() for a in one.attempts] == [
         a.began for one in told for a in one.attempts
     ]
@@ -53,7 +53,7 @@ def test_the_last_ones_are_those_that_a_list_would_have_kept(
     for one in told:
         past.finished(one)
     fresh = told[since:][-room:]
-    assert past.last(most, since) == (fresh[-most:] if most else [])
+    assert list(past.last(most, since)) == (fresh[-most:] if most else [])
     assert (past.so_far, len(past)) == (heard, min(heard, room))
 
 
@@ -68,5 +68,5 @@ def test_a_record_that_cannot_be_packed_troubles_nobody_after_it() -> None:
     later = [record(n) for n in range(2 * BLOCK)]
     for one in later:
         past.finished(one)
-    assert past.last() == later
+    assert list(past.last()) == later
     assert len(past) == 2 * BLOCK

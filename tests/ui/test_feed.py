@@ -86,7 +86,8 @@ def test_who_comes_later_is_told_the_past_newest_slice_first() -> None:
     for n in range(SLICE + 3):
         past.finished(record(n, 0.0))
     view = View(Feed(gateway, past))
-    slices = [rows(event, "requests") for piece in view.past() for _, event in told(piece)]
+    pieces = view.past(run(view.unread()))
+    slices = [rows(event, "requests") for piece in pieces for _, event in told(piece)]
     assert [len(found) for found in slices] == [SLICE, 3]
     assert (slices[0][-1]["request_id"], slices[1][0]["request_id"]) == (f"r-{SLICE + 2}", "r-0")
 
@@ -94,10 +95,10 @@ def test_who_comes_later_is_told_the_past_newest_slice_first() -> None:
 def test_under_load_requests_are_all_counted_and_not_all_shown() -> None:
     past = Past()
     view = View(Feed(Gateway(demo_house(ManualClock())), past))
-    view.hello()
+    view.hello([])
     for n in range(500):
         past.finished(record(n, 0.0))
-    events = [event for _ in range(BEATS) for event in told(view.news())]
+    events = [event for _ in range(BEATS) for event in told(view.news(run(view.unread())))]
     shown = [event for name, event in events if name == "requests"]
     assert [(len(rows(event, "requests")), event["finished"]) for event in shown] == [(SHOWN, 500)]
     (rates,) = [event for name, event in events if name == "rates"]
@@ -106,8 +107,8 @@ def test_under_load_requests_are_all_counted_and_not_all_shown() -> None:
 
 def test_nothing_is_said_while_nothing_happens() -> None:
     view = View(Feed(Gateway(demo_house(ManualClock())), Past()))
-    view.hello()
-    assert view.news() == b""
+    view.hello([])
+    assert view.news(run(view.unread())) == b""
 
 
 def test_a_bench_that_runs_out_is_news_although_nobody_reports_it() -> None:
@@ -115,11 +116,11 @@ def test_a_bench_that_runs_out_is_news_although_nobody_reports_it() -> None:
     gateway = Gateway(demo_house(clock))
     gateway.house.registry.health.bench("lead/opera", 5.0)
     view = View(Feed(gateway, Past()))
-    view.hello()
+    view.hello([])
     clock.advance(4.9)
-    before = [name for name, _ in told(view.news())]
+    before = [name for name, _ in told(view.news(run(view.unread())))]
     clock.advance(0.2)
-    after = dict(told(view.news()))
+    after = dict(told(view.news(run(view.unread()))))
     states = [row["state"] for row in rows(rows(after["health"], "lanes")[0], "targets")]
     assert (before, states) == ([], ["unproven", "healthy", "healthy"])
 

@@ -67,7 +67,7 @@ def test_requests_are_told_in_the_order_in_which_they_ended(times: list[list[flo
     def record(at: float) -> Record:
         return Record(Opening("1", "openai", "m", False, "", at), 200, "ok", 0.0)
 
-    found = records_of([[record(at) for at in part] for part in times])
+    found = list(records_of([[record(at) for at in part] for part in times]))
     assert [r.opening.at for r in found] == sorted(at for part in times for at in part)
 
 

@@ -22,7 +22,7 @@ from understudy.gateway.app import JSON, Gateway, Route
 from understudy.gateway.build import is_loopback
 from understudy.gateway.house import House
 from understudy.gateway.http import Reply, Request
-from understudy.gateway.past import MOST, Past
+from understudy.gateway.past import MOST, Past, gently
 from understudy.gateway.shapes import Told, When, entry_told, record_told, state_told
 from understudy.gateway.siblings import Others, Question, nobody
 from understudy.gateway.whole import Entry, ledger_of, records_of, states_of
@@ -157,10 +157,11 @@ class Board:
     async def _attempts(self, request: Request) -> Told:
         limit = _limit(request, MOST)
         others = await self.others(Question(records=limit))
-        last = records_of([self.past.last(limit), *(other.records for other in others)])[-limit:]
+        records = records_of([self.past.last(limit), *(other.records for other in others)])
+        told = await gently(msgspec.Raw(_json(record_told(record))) for record in records)
         return {
             "remembered": len(self.past) + sum(other.remembered for other in others),
-            "requests": [record_told(r) for r in reversed(last)],
+            "requests": told[-limit:][::-1],
         }
 
     # -- what is ordered ----------------------------------------------------------------------

@@ -16,6 +16,7 @@ from understudy.gateway.app import Gateway
 from understudy.gateway.counts import keep, kept
 from understudy.gateway.doors import Neighbours
 from understudy.gateway.feed import Feed
+from understudy.gateway.past import gently
 from understudy.gateway.server import Server
 from understudy.gateway.siblings import SUFFIX, Glimpse, Question, Siblings
 from understudy.gateway.station import Station
@@ -144,7 +145,7 @@ class Crew:
             len(board.past),
             board.seen,
             health.snapshot(),
-            board.past.last(question.records, records),
+            await gently(board.past.last(question.records, records)),
             board.ledger(question.entries, entries),
             await self._own_counts() if question.metrics else "",
             cleared,

@@ -27,7 +27,7 @@ from understudy.gateway.admin import barred
 from understudy.gateway.app import JSON, Gateway, Route
 from understudy.gateway.http import Reply, Request
 from understudy.gateway.lanes import Lane, Standing, lanes
-from understudy.gateway.past import MOST, Past
+from understudy.gateway.past import MOST, Past, gently
 from understudy.gateway.record import Record
 from understudy.gateway.shapes import When, bench_told, entry_told, record_told, state_told
 from understudy.gateway.siblings import Glimpse
@@ -100,11 +100,10 @@ class Feed:
         """Requests so far, ours and our siblings'."""
         return self._past.so_far, self._theirs.so_far
 
-    def records(self, since: tuple[int, int] = (0, 0)) -> list[Record]:
+    async def records(self, since: tuple[int, int]) -> list[Record]:
         """What finished after those, oldest first, as far as it is remembered."""
-        ours, theirs = since
-        told = self._past.last(since=ours), self._theirs.last(since=theirs)
-        return records_of(told)[-MOST:] if told[1] else told[0]
+        ours, theirs = self._past.last(since=since[0]), self._theirs.last(since=since[1])
+        return (await gently(records_of([ours, theirs])))[-MOST:]
 
     def ledger(self, since: int = 0) -> list[Entry]:
         fresh = list(islice(reversed(self._ledger), self.changes_so_far - since))
@@ -129,8 +128,9 @@ class Feed:
     async def _told_to(self, reply: Reply) -> None:
         await self._look_around()
         view = View(self)
-        reply.start(200, HEAD, view.hello())
-        for piece in view.past():
+        remembered = await view.unread()
+        reply.start(200, HEAD, view.hello(remembered))
+        for piece in view.past(remembered):
             async with asyncio.timeout(self._patience):
                 await reply.flowing()
             reply.write(piece)
@@ -140,7 +140,7 @@ class Feed:
             await self._look_around()
             async with asyncio.timeout(self._patience):
                 await reply.flowing()
-            reply.write(view.news())
+            reply.write(view.news(await view.unread()))
         reply.finish()
 
     async def _look_around(self) -> None:
@@ -175,8 +175,7 @@ class View:
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
         self._gateway = feed.gateway
-        self._remembered = feed.records()
-        self._seen = feed.seen
+        self._seen = (0, 0)
         self._changes = 0
         self._named: dict[str, None] = {}  # specs clients used, the latest last
         self._lanes: tuple[Lane, ...] = ()
@@ -184,10 +183,15 @@ class View:
         self._beat = 0
         self._all = Count()
         self._targets: dict[str, Count] = {}
-        for record in self._remembered[-SLICE:]:
-            self._name(record)
 
-    def hello(self) -> bytes:
+    async def unread(self) -> list[Record]:
+        """What finished since this was last asked."""
+        seen, self._seen = self._seen, self._feed.seen
+        return await self._feed.records(seen)
+
+    def hello(self, remembered: Sequence[Record]) -> bytes:
+        for record in remembered[-SLICE:]:
+            self._name(record)
         self._look()
         house = self._gateway.house
         return _event(
@@ -196,22 +200,19 @@ class View:
                 **self._health(),
                 "timeout": house.rules.timeout,
                 "policy": house.registry.policy.name,
-                "remembered": len(self._remembered),
+                "remembered": len(remembered),
                 "since": round(self._feed.since, 3),
             },
         )
 
-    def past(self) -> Iterator[bytes]:
+    def past(self, remembered: Sequence[Record]) -> Iterator[bytes]:
         """What was remembered, the newest slice first; each is formatted when it is sent."""
-        remembered, self._remembered = self._remembered, []
         for end in range(len(remembered), 0, -SLICE):
             told = [record_told(record) for record in remembered[max(0, end - SLICE) : end]]
             yield _event("past", {"requests": told})
 
-    def news(self) -> bytes:
+    def news(self, fresh: Sequence[Record]) -> bytes:
         """Everything since the last time."""
-        fresh = self._feed.records(self._seen)
-        self._seen = self._feed.seen
         for record in fresh:
             self._count(record)
         told = []

@@ -7,8 +7,11 @@ waiting for that. Packed, they leave their places warm for the next one.
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
-from itertools import chain
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+from typing import TypeVar
 
 import msgspec
 
@@ -18,6 +21,7 @@ MOST = 10_000  # requests
 BLOCK = 64  # packed at a time
 PACK = msgspec.msgpack.Encoder().encode
 UNPACK = msgspec.msgpack.Decoder(list[Record]).decode
+T = TypeVar("T")
 
 
 class Past:
@@ -42,14 +46,24 @@ class Past:
             fresh, self._fresh = self._fresh, []
             self._blocks.append(PACK(fresh))
 
-    def last(self, most: int = MOST, since: int = 0) -> list[Record]:
-        """The last ones that came after the first `since`, oldest first."""
+    def last(self, most: int = MOST, since: int = 0) -> Iterator[Record]:
+        """The last ones that came after the first `since`, oldest first; unpacked when read."""
         count = min(most, len(self), max(0, self.so_far - since))
-        found, have = [self._fresh], len(self._fresh)
+        blocks, have = [], len(self._fresh)
         for block in reversed(self._blocks):
             if have >= count:
                 break
-            found.append(UNPACK(block))
+            blocks.append(block)
             have += BLOCK
-        records = list(chain.from_iterable(reversed(found)))
-        return records[len(records) - count :]
+        older = chain.from_iterable(map(UNPACK, reversed(blocks)))
+        return islice(chain(older, tuple(self._fresh)), have - count, None)
+
+
+async def gently(items: Iterable[T]) -> list[T]:
+    """All of these, a block in a turn of the event loop: requests come first."""
+    found: list[T] = []
+    rest = iter(items)
+    while some := list(islice(rest, BLOCK)):
+        found += some
+        await asyncio.sleep(0)
+    return found

@@ -7,7 +7,7 @@ as the one who learned it tells it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 
 from understudy.core.health import Change, State
@@ -76,9 +76,9 @@ def _is_remote(entry: Entry) -> bool:
     return entry[1].source == "remote"
 
 
-def records_of(every: Iterable[Sequence[Record]]) -> list[Record]:
+def records_of(every: Iterable[Iterable[Record]]) -> Iterator[Record]:
     """In the order in which they ended."""
-    return list(merge(*every, key=ended))
+    return merge(*every, key=ended)
 
 
 def ended(record: Record) -> float:
