@@ -165,6 +165,7 @@ def test_a_number_inside_counts_where_the_status_says_little(
         ("Too Many Requests", "", Fault.RATE_LIMIT),
         ("", "data: bad request: no such field\n\n", Fault.PERMANENT),
         ("", CHUNK + 'data: {"choices":[{"finish_reason":"error"}]}\n\n', Fault.TRANSIENT),
+        ("", 'data: {"choices":[{"finish_reason":"network_error"}]}\n\n', Fault.TRANSIENT),
         ("", '{"message":{"content":"Hi"}}\n{"error":"out of memory"}\n', Fault.TRANSIENT),
     ],
 )
@@ -180,6 +181,7 @@ def test_how_a_stream_ended(error: str, body: str, expected: Fault) -> None:
         '{"choices":[]}',
         '{"choices":null,"error":{}}',
         '{"choices":[{"message":{"content":null,"tool_calls":[]}}]}',
+        '{"header":{"code":0,"message":"Success","status":2},"choices":[]}',
         '{"choices":[{"message":{"content":" \\n "},"finish_reason":"stop"}]}',
         '{"choices":[{"message":{"content":"","reasoning_content":"hm"}}]}',
         '{"type":"message","content":[],"stop_reason":"refusal"}',

@@ -135,6 +135,8 @@ def test_an_upstreams_headers_quoted_in_the_body_are_read_like_headers() -> None
         ("retry-after: 30", 30.0),
         ("Retry your request after 10 seconds", 10.0),
         ("available again in 2 days", 172800.0),
+        ("Quota will be replenished in 2.03:04:05.", 183845.0),
+        ("Quota will be replenished in 00:04:05", 245.0),
         ("请在 30 秒后重试", 30.0),
         ("请等待 2 分钟后再试", 120.0),
     ],

@@ -60,6 +60,9 @@ INSIDE = (
 CALL_TYPES = ("tool_use", "function_call", "custom_tool_call", "server_tool_use", "image")
 ENDS = ("message_stop", "response.completed", "response.incomplete", "message-end", "stream-end")
 FAILED_TYPES = ("error", "response.failed", "exception")
+FAILED_ENDS = ("error", "network_error", "insufficient_system_resource")  # as finish reasons
+SAYS_SO = ("error", "errors", "detail", "error_code", "errorCode", "Error")
+ENVELOPES = ("Response", "header", "x_groq")  # of Tencent, iFlytek, Groq
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +103,10 @@ def failed(value: object) -> bool:
         return any(failed(item) for item in islice(value, 4) if isinstance(item, dict))
     if not isinstance(value, dict):
         return False
-    said = any(value.get(key) for key in ("error", "errors", "detail", "error_code", "errorCode"))
     return (
-        said
+        any(value.get(key) for key in SAYS_SO)
         or value.get("type") in FAILED_TYPES
+        or value.get("status") == "error"
         or value.get("event") in FAILED_TYPES
         or value.get("object") == "error"
         or value.get("success") is False
@@ -121,12 +124,13 @@ def _vendor_failed(value: dict[object, object]) -> bool:
     coded = value.get("code") not in (None, 0, "", 200, "200", "0", "ok", "success")
     if coded and isinstance(value.get("message", value.get("msg")), str):
         return True
-    return any(str(key).endswith("Exception") for key in islice(value, 8))
+    wrapped = any(isinstance(value.get(key), dict) and failed(value[key]) for key in ENVELOPES)
+    return wrapped or any(str(key).endswith("Exception") for key in islice(value, 8))
 
 
 def _choice_failed(choice: object) -> bool:
     return isinstance(choice, dict) and (
-        bool(choice.get("error")) or choice.get("finish_reason") == "error"
+        bool(choice.get("error")) or choice.get("finish_reason") in FAILED_ENDS
     )
 
 

@@ -14,7 +14,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 
-from understudy.core.answers import FAILED_TYPES, NO_ANSWER, Answer, failed, read_answer
+from understudy.core.answers import (
+    FAILED_ENDS,
+    FAILED_TYPES,
+    NO_ANSWER,
+    Answer,
+    failed,
+    read_answer,
+)
 
 PARSE_CAP = 65_536  # bytes; a longer body is scanned at both ends, not parsed
 SCAN_HEAD, SCAN_TAIL = 8_192, 2_048
@@ -39,10 +46,11 @@ PLACES = _set(
     """
     error errors message msg detail details errormessage errormsg errordescription errordetails
     statusmsg title faultstring fault cause innererror inner exception body raw baseresp metadata
-    upstreamerror originalerror lasterror failure responsemetadata
+    upstreamerror originalerror lasterror failure responsemetadata htmlmessage
     """
 )
-CONTAINERS = frozenset(("response", "data", "violations", "choices"))  # never messages themselves
+# Never messages themselves.
+CONTAINERS = _set("response data violations choices header result xgroq")
 DELAY_KEYS = _set(
     """
     retrydelay quotaresetdelay quotaresettimestamp retryafter retryafterms retryafterseconds
@@ -63,16 +71,23 @@ _PAIR = re.compile(
 _CLASS_NAME = re.compile(
     r"An error occurred \((\w{1,80})\)|code = (\w{1,40}) desc|StatusCode\.([A-Z_]{1,40})"
     r"|\b([A-Z]\w{1,80}(?:Error|Exception|Exhausted))\b|exception-type\W{1,8}(\w{1,60}Exception)"
+    r"|^([A-Z]\w{2,60})\([\"']|\bCode: ([A-Za-z]\w{2,60})"  # a repr; Azure's clients
 )
 _SNAKE = re.compile(r"\b[A-Za-z]{1,30}(?:_[A-Za-z]{1,30}){1,6}\b")
 _VENDOR_NUMBER = re.compile(r"\((\d{4})\)\s{0,2}$|^\[(\d{4})\]")
 _STATUS = re.compile(r"(?<![\w.,])[45]\d\d(?![\w]|[.,]\d)")
-_BEFORE_STATUS = ("status", "status code", "statuscode", "code", "http", "returned", "error")
+_BEFORE_STATUS = ("status", "code", "http", "returned", "error", "错误", "状态码", "<")
 _AFTER_STATUS = (
     *("too many", "bad ", "unauth", "forbidden", "payment", "not found", "internal", "service"),
     *("gateway", "request", "unproc", "client error", "server error"),
 )
-_CLASS_HINTS = ("Error", "Exception", "Exhausted", "occurred (", "code = ", "StatusCode")
+_CLASS_HINTS = (
+    "Error",
+    "Exception",
+    "Exhausted",
+    "occurred (",
+    *("code = ", "StatusCode", "Code: ", "('", '("'),
+)
 _TITLE = re.compile(r"<(title|h1)[^>]{0,200}>([^<]{1,300})", re.I)
 _DECODER = json.JSONDecoder()
 
@@ -275,7 +290,7 @@ class _Found:
             self.dig(value, depth + 1, place)
         elif key == "data" and isinstance(value, str) and value[:1] == "{":
             self.dig(value, depth + 1, place)  # OpenRouter's `raw: {data: "..."}`
-        elif key == "finishreason" and value == "error":
+        elif key == "finishreason" and value in FAILED_ENDS:
             self.codes.append((depth, "finish:error"))
         elif key in ("quotavalue", "quotalimitvalue") and str(value) == "0":
             self.codes.append((depth, "quotavalue0"))  # Google: the plan has none of this
@@ -293,11 +308,17 @@ class _Found:
             self.number(int(value) if -1e9 < value < 1e9 else 0, depth, place)
         elif isinstance(value, str):
             word = value.rpartition("#")[2].partition(":http")[0]  # AWS: prefix#Word:http://...
-            self.codes.append((depth, squash(word[:80])))
+            self.word(word[:80], depth)
             if " " in value:
                 self.message(value, depth)  # xAI writes sentences here
         else:
             self.dig(value, depth + 1, place)
+
+    def word(self, word: str, depth: int) -> None:
+        """`Throttling.RateQuota` is more than either half; but a half is more than nothing."""
+        first, *others = word.split(".") if " " not in word else [word]
+        for part in (word, others[-1], first) if others else (word,):
+            self.codes.append((depth, squash(part)))
 
     def number(self, value: int, depth: int, place: str) -> None:
         if 400 <= value <= 599:
@@ -343,8 +364,13 @@ class _Found:
         """JSON that cannot be parsed: the fields that matter, wherever they stand."""
         text = text.rstrip()
         shown = text if len(text) < SCAN_HEAD else text[:SCAN_HEAD] + "\n" + text[-SCAN_TAIL:]
+        frame = "exception-type" in shown  # AWS; the status beside it is filled in
+        if frame:
+            self.names(shown, depth, loose=False)
         for match in islice(_PAIR.finditer(shown), 32):
             key, value = plain(match[1]), match[2] or match[3] or match[4] or ""
+            if frame and key == "statuscode":
+                continue
             if key in PLACES:
                 self.messages.append((depth, value, self.quoted))
             else:

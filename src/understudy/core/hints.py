@@ -59,6 +59,7 @@ _WAIT = re.compile(
     re.I,
 )
 _BARE = re.compile(r"retry.?after\W{0,4}$", re.I)
+_SPAN = re.compile(r"\bin (?:(\d{1,4})\.)?(\d{1,2}):([0-5]\d):([0-5]\d)\b")  # .NET: days.h:m:s
 _PROSE_CN = re.compile(r"(\d{1,9})\s?(毫秒|秒|分钟|小时|天)\s?(?:之?后|内)")
 _HTTP_DATE = re.compile(r"(\d{1,2})[ -]([A-Za-z]{3})[ -](\d{2,4}) (\d\d):(\d\d):(\d\d)")
 _RFC3339 = re.compile(
@@ -228,6 +229,10 @@ def _spoken(text: str) -> float | None:
             found = _parts(text, match.start()) if match[1] else _sane(float(match[0]))
             if found is not None:
                 return found
+    span = _SPAN.search(text)
+    if span:
+        days, hours, minutes, seconds = (float(part or 0) for part in span.groups())
+        return _sane(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
     chinese = None if text.isascii() else _PROSE_CN.search(text)
     return _sane(_seconds(chinese[1], chinese[2])) if chinese else None
 

@@ -21,7 +21,8 @@ CONTEXT = (
             context_length_exceeded context_window_exceeded ContextWindowExceededError
             model_context_window_exceeded exceed_context_size_error max_context_length_exceeded
             context_too_large context_overflow input_too_long input_length_exceeded
-            prompt_too_long too_many_prompt_tokens too_many_input_tokens
+            prompt_too_long too_many_prompt_tokens too_many_input_tokens tokens_too_long
+            characters_too_long
             model_max_prompt_tokens_exceeded max_prompt_tokens_exceeded flat:3051 error:1261
         """,
     ),
@@ -108,7 +109,8 @@ MODEL = (
             model_not_found ModelNotFoundError ProxyModelNotFoundError model_not_exist
             no_such_model unknown_model invalid_model invalid_model_error invalid_model_id
             DeploymentNotFound deployment_not_found ENDPOINT_NOT_FOUND
-            InvalidEndpointOrModel.NotFound flat:1500 error:1211 errors:5007 errors:3042 top:20012
+            InvalidEndpointOrModel.NotFound InvalidEndpoint no_available_model_endpoints flat:1500
+            error:1211 errors:5007 errors:3042 top:20012
         """,
     ),
     Rule(
@@ -144,7 +146,7 @@ CREDENTIAL = (
             invalid_authentication_error authentication_failed UNAUTHENTICATED CREDENTIALS_MISSING
             NoCredentialsError DefaultCredentialsError RefreshError auth_error failed_to_auth
             auth_unavailable auth_not_found channel:invalid_key channel:no_available_key
-            AuthFailure flat:1001
+            AuthFailure AppIdNoAuthError flat:1001
         """,
     ),
     Rule(
@@ -233,6 +235,7 @@ PACE = (
             ServiceQuotaExceededException token_quota_exceeded request_quota_exceeded
             usage_limit_reached usage_limit_exceeded consumption_limit_reached
         """,
+        unless=(402,),
     ),
     Rule(
         "no capacity",
@@ -268,7 +271,7 @@ FILTER = (
             DataInspectionFailed InvalidParameter.DataInspection sensitive_words_detected
             SensitiveContentDetected InputTextSensitiveContentDetected
             OutputTextSensitiveContentDetected PROHIBITED_CONTENT error:1301 baseresp:1026
-            baseresp:1027 said:1026 said:1027
+            baseresp:1027 said:1026 said:1027 censorship_blocked
         """,
     ),
 )

@@ -30,7 +30,8 @@ STALL = (
         Fault.STALL_MID_STREAM,
         Sample(None, "no chunk for 45s after first chunk (phase=mid_stream)", stream=True),
         says="""
-            mid_stream | mid-stream | after first chunk | after first byte | after first token
+            mid_stream | mid-stream | midstream | after first chunk | after first byte
+            after first token | partial response | next event | next chunk
         """,
     ),
     Rule(
@@ -39,6 +40,7 @@ STALL = (
         Sample(None, "upstream stall (pre_first_byte) after 15s", stream=True),
         says="""
             stall | pre_first_byte | first byte | first token | first chunk | first content
+            first event
             no content event | firstbytetimeout | time to first | ttft
             idle timeout waiting for sse | no data received | no chunk | no event | no … activity
             without activity
@@ -73,7 +75,8 @@ TRANSPORT = (
             other side closed | und_err | fetch failed | failed to fetch | network error
             networkerror | network request failed | no route to host | net::err
             error sending request | stream ended | stream closed | stream was reset | stream error
-            goaway | rst_stream | http2 | http/2 | terminated | transport
+            goaway | going away | rst_stream | http2 | http/2 | terminated | transport
+            nsurlerror | to be offline | i/o error on | max retries exceeded
         """,
     ),
     Rule(
@@ -88,7 +91,7 @@ TRANSPORT = (
             protocolerror | clientpayloaderror | payload is not completed | transferencoding
             content-length | chunkedencodingerror | invalid chunk | error decoding response body
             error reading a body | readerror | before completion | without sending
-            no response received | empty reply
+            no response received | received no bytes | empty reply
         """,
     ),
     Rule(

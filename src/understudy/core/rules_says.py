@@ -21,6 +21,7 @@ LIES = (
             max_tokens … maximum value for | max_tokens … exceeds the maximum
             max_completion_tokens … exceed | max_output_tokens … exceed
             maxoutputtokens … supported range | completion_tokens is limited
+            max_tokens * cannot exceed | length of max output
         """,
     ),
     Rule(
@@ -40,7 +41,8 @@ LIES = (
         says="""
             unknown parameter | unsupported parameter | unrecognized request argument
             unrecognized parameter | unexpected parameter | unexpected keyword argument
-            extra inputs are not permitted | missing required parameter
+            extra inputs are not permitted | missing required parameter | only support stream
+            only supports stream
         """,
         status=(400, 422),
     ),
@@ -77,6 +79,7 @@ CONTEXT = (
             exceed … context size | longer than … context | larger than … context
             greater than … context | longer than the maximum model length | larger context length
             reached context length | n_keep … n_ctx | kv cache is full | long context | 上下文
+            maximum sequence length | maximum supported sequence length | maximum input length
         """,
         unless=PACED,
     ),
@@ -92,7 +95,8 @@ CONTEXT = (
             input is too large to process | input length exceeds | input length and
             range of input length | length of prompt_tokens | text is too long
             conversation is too long | messages too long | messages is too long
-            messages are too long | 输入长度 | 输入过长
+            messages are too long | tokens too long | max input characters
+            prompt length … exceed | 输入长度 | 输入过长 | 字数太多 | token数量超过
         """,
         unless=PACED,
     ),
@@ -110,6 +114,7 @@ CONTEXT = (
             tokens + `max_new_tokens` must be | tokens per submitted batch
             max_tokens must be at least 1, got - | input tokens … exceed | prompt tokens … exceed
             number of tokens … exceed | total tokens limit | tokens … exceed … limit
+            max tokens of * exceeded
             tokens … than the maximum | reduce the length of | reduce your prompt
             reduce the prompt | shorten your
         """,
@@ -159,7 +164,7 @@ WINDOW = (
         "day's free allowance",
         Fault.OUT_OF_CREDITS,
         Sample(429, '{"error":"you have used up your daily free allocation of neurons"}'),
-        says="free allocation | neurons",
+        says="free allocation | free allocated | neurons",
     ),
     Rule(
         "calls itself a rate limit",
@@ -168,7 +173,8 @@ WINDOW = (
         says="""
             rate limit | rate-limit | ratelimit | rate_limit | requests per min
             requests per hour | requests per day | requests per second | calls / minute
-            per minute | 速率限制 | 请求过于频繁
+            per minute | call volume quota | quota will be replenished
+            limite de uso | límite de uso | 速率限制 | 请求过于频繁 | 流控 | 限流 | 利用制限
         """,
         unless=(402,),
     ),
@@ -181,7 +187,8 @@ WINDOW = (
             5-hour | 5 hour | session usage limit | session limit | too many requests
             too many concurrent | concurrency limit | concurrent request
             max organization concurrency | request limit reached | call rate | throttled
-            usage limit reached | hit your … limit | limit … resets | 并发 | 频率
+            usage limit reached | hit your … limit | limit … resets | capacity exceeded
+            并发 | 频率
         """,
         unless=(402, *SERVER),
     ),
@@ -225,6 +232,7 @@ MONEY = (
             budget has been exceeded | budget exceeded | exceeded budget | max budget
             exceeded your current quota | exceeded your quota | api usage limits | extra usage
             key limit exceeded | user quota | token quota | free quota
+            request allowance | free credits … restrict
             free tier of the model has been exhausted | free usage limit
         """,
     ),

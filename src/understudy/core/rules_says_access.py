@@ -19,7 +19,7 @@ MODEL = (
             resolve the foundation model | model name is invalid | llm provider not provided
             model_not_found | 模型不存在
         """,
-        unless=(429,),
+        unless=(402, 429),
     ),
     Rule(
         "deployment said to be missing",
@@ -28,7 +28,8 @@ MODEL = (
         says="""
             deployment … does not exist | deployment … not found | no endpoints found
             no allowed providers | no available channel | not found for account
-            version does not exist | not deployed | 无可用渠道
+            version does not exist | not deployed | no endpoints available | has no provider
+            endpoint that does not exist | endpoint * of account | endpoint is paused | 无可用渠道
         """,
         unless=(429,),
     ),
@@ -50,7 +51,8 @@ MODEL = (
         Sample(400, '{"detail":"Model x is not supported. Supported models are y."}'),
         says="""
             model is not supported | model * is not supported | model * not supported
-            unsupported model | model … not available | on-demand throughput isn
+            unsupported model | model … not available | on-demand throughput
+            model … unavailable in | not servable
             inference profile | unable to access … model | too large to be loaded
             not supported by any provider | model … is disabled
         """,
@@ -65,7 +67,7 @@ MODEL = (
             access the model | not allowed to use … model | permission to use … model
             verified to use the model | not included in … plan | plan not support model
             does not include … model | requires terms acceptance | model terms
-            cannot access model
+            cannot access model | authorized to access this model
         """,
         unless=(429,),
     ),
@@ -73,7 +75,7 @@ MODEL = (
         "a 404 that names a model",
         Fault.MODEL_NOT_FOUND,
         Sample(404, '{"error":{"message":"no luck with the model x"}}'),
-        says="model | deployment",
+        says="model | deployment | is not available. please use",
         status=(404,),
     ),
 )
@@ -105,6 +107,8 @@ CREDENTIAL = (
             token expired | token seems invalid | invalid access token | invalid authentication
             invalid credentials | authentication fail | authentication error | locate credentials
             load credentials | default credentials | credential is only authorized | oauth token
+            access token invalid | token not set | user token is required | signature is correct
+            credentials could not be validated | multiple authentication credentials
         """,
         unless=(429,),
     ),
@@ -115,7 +119,7 @@ CREDENTIAL = (
         says="""
             your region | your location | unsupported region | region not supported
             location is not supported | country, region | unsupported country
-            region is not supported | your country | geographic
+            region is not supported | your country | unsupported countries | geographic
         """,
         unless=(429,),
     ),
@@ -127,8 +131,19 @@ CREDENTIAL = (
             organization has been disabled | organization has been restricted
             account has been disabled | account has been suspended | account is suspended
             account has been blocked | account … deactivated | has not been used in project
+            account is not authorized | is not authorized to perform
+            access was terminated | access has been terminated | no such organization
+            access to the organization | organization has disabled | not licensed
+            can only be used from within
         """,
         unless=(429,),
+    ),
+    Rule(
+        "shut out without a word why",
+        Fault.AUTH,
+        Sample(400, '{"message":"ValidationException: Operation not allowed"}'),
+        says="operation not allowed",
+        status=(0, 400, 403),
     ),
 )
 
@@ -143,7 +158,8 @@ FILTER = (
             content_filter | safety system | usage polic | usage guidelines | was flagged
             moderation | sensitive content | inappropriate content | content exists risk
             blocked input | blocked output | safety polic | safety reasons | prohibited content
-            responsible ai | 敏感 | 不安全
+            responsible ai | content you provided … blocked | prompt blocked | prompt was blocked
+            response was blocked | 敏感 | 不安全 | 审核 | 违规
         """,
         unless=(429, 401),
     ),
@@ -160,7 +176,8 @@ NODE = (
             channel error | loading model | model loading | is currently loading
             model is loading | cuda error | out of memory | upstream connect error
             reset before headers | no healthy upstream | connection termination
-            prediction interrupted
+            prediction interrupted | not ready for inference | not loaded yet | connection refused
+            tunnel connection failed | payload is not completed | due to an internal error
         """,
         unless=(401, 402, 429),
     ),

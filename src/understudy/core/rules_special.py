@@ -58,6 +58,28 @@ PAIRS = (
         says="aliyun | alibabacloud | model-studio",
     ),
     Rule(
+        "the same without its word",
+        Fault.RATE_LIMIT,
+        Sample(429, '{"message":"You exceeded your current quota, see help.aliyun.com/x"}'),
+        says="exceeded your current quota … aliyun | exceeded your current quota … alibabacloud",
+    ),
+    Rule(
+        "a quota that comes back soon",
+        Fault.RATE_LIMIT,
+        Sample(429, '{"detail":"You exceeded your current quota. Please retry in 34.6s."}'),
+        says="exceeded your current quota … retry in | exceeded your current quota … try again in",
+        status=(429,),
+    ),
+    Rule(
+        "a budget behind a word for keys",
+        Fault.OUT_OF_CREDITS,
+        Sample(
+            401, '{"error":{"type":"auth_error","message":"ExceededBudget: User over budget"}}'
+        ),
+        codes="auth_error",
+        says="over budget | exceededbudget | budget has been exceeded",
+    ),
+    Rule(
         "overflow beside a money word",
         Fault.CONTEXT_LENGTH,
         Sample(400, '{"error":{"code":"insufficient_quota","message":"maximum context length"}}'),
@@ -79,7 +101,10 @@ PAIRS = (
         Fault.CLIENT_DISCONNECT,
         Sample(499, '{"detail":"the client disconnected early"}'),
         # Not `client closed request`: that is only what 499 is called.
-        says="client disconnect | client has disconnect | client left | client went away",
+        says="""
+            client disconnect | client has disconnect | client left | client went away
+            cancelled by user | canceled by user | cancelled by the user | canceled by the user
+        """,
         status=(499, 460),
     ),
 )

@@ -99,6 +99,7 @@ WORDS = (
             INVALID_ARGUMENT InvalidParameter invalid_params invalid_parameter_error
             FAILED_PRECONDITION OUT_OF_RANGE UNIMPLEMENTED UnprocessableEntityError
             unprocessable_entity UnsupportedParamsError validation not_found_error NOT_FOUND
+            OperationNotSupported model_no_support_for_function
             error:1210 error:1213 error:1214 error:1215 baseresp:2013
         """,
     ),
@@ -106,6 +107,18 @@ WORDS = (
 
 # Heard only when no status decides: a 200 that is no answer, or a text without a status.
 BARE = (
+    Rule(
+        "nothing came, in words",
+        Fault.EMPTY_CONTENT,
+        Sample(None, "Empty response from the model after 3 retries"),
+        says="""
+            empty response | response is empty | response was empty | response empty
+            response_empty | empty content | empty completion | returned an empty | returned empty
+            no content … returned | returned no content | no response was returned
+            not return a response | no candidates | none were returned | no output generated
+        """,
+        status=SILENT,
+    ),
     Rule(
         "pace, in words",
         Fault.RATE_LIMIT,
@@ -134,10 +147,11 @@ BARE = (
         Fault.TRANSIENT,
         Sample(200, '{"error":{"message":"The model is overloaded."}}'),
         says="""
-            overloaded | high demand | at capacity | no capacity | unavailable | internal error
+            overloaded | high demand | at capacity | no capacity | over capacity | unavailable
+            internal error
             server error | server had an error | bad gateway | try again later | timed out
             timeout | deadline exceeded | upstream | busy | canceled | cancelled | aborted
-            loading | failed to generate
+            loading | failed to generate | finish_reason: error
         """,
         status=SILENT,
     ),
