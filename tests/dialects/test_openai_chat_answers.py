@@ -137,6 +137,11 @@ def test_azure_opens_with_a_filter_verdict_and_leaves_a_delta_out() -> None:
     assert (response.text, response.id, response.model) == ("a", "r", "m")
 
 
+def test_a_model_named_once_and_late_is_not_lost() -> None:  # Azure
+    opening, last = chunk(None, model=""), chunk({}, "stop", model="")
+    assert final(opening, chunk({"content": "Hi"}, model="gpt"), last).model == "gpt"
+
+
 def test_groq_keeps_usage_in_a_drawer() -> None:
     usage = {"prompt_tokens": 3, "completion_tokens": 4}
     last = chunk({}, "stop", x_groq={"usage": usage}, id="stub")

@@ -41,7 +41,7 @@ class Answer:
     _others: dict[int, list[str]] = field(default_factory=dict)
     _usage: Usage | None = None
     _id: str = ""
-    _model: str = ""
+    model: str = ""
     _extra: Wire = field(default_factory=dict)
 
     def think(self, content: str | None, plain: str | None, events: list[Event]) -> None:
@@ -59,7 +59,7 @@ class Answer:
     def add(self, chunk: Wire, events: list[Event]) -> bool:
         """Take one chunk in; says whether it carried content."""
         self._id = self._id or text(chunk.get("id"))
-        self._model = self._model or text(chunk.get("model"))
+        self.model = self.model or text(chunk.get("model"))
         # Several vendors repeat a running total: the last one counts, they do not add up.
         self._usage = read_usage(chunk) or self._usage
         self._extra.update({k: v for k, v in chunk.items() if k not in _CHUNK and v is not None})
@@ -141,7 +141,7 @@ class Answer:
             parts=tuple(self._all_parts()),
             finish_reason=FINISH.get(raw, "other"),
             usage=self._usage,
-            model=self._model,
+            model=self.model,
             refusal="".join(self._refusal),
             id=self._id,
             finish_raw=raw,

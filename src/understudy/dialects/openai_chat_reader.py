@@ -68,8 +68,8 @@ class ChatReader(FramedReader):
     def _read(self, frames: list[Frame], events: list[Event]) -> None:
         answer = self._answer
         for frame in frames:
-            delta = _plain_delta(frame.data) if self._started else None
-            if delta is None:  # not that plain, or the first chunk, which names the model
+            delta = _plain_delta(frame.data) if answer.model else None
+            if delta is None:  # not that plain, or nobody has named the model yet
                 self._read_any(frame, events)
                 if self.done or self.failure:
                     return
