@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from understudy.core import spoken
 from understudy.core.errors import InvalidRequest, ProviderError, Stall
-from understudy.core.evidence import Facts, read_body, spoken_statuses, squash
+from understudy.core.evidence import Facts, read_body, squash
 from understudy.core.faults import Fault, Verdict
 from understudy.core.hints import pairs, retry_after
 from understudy.core.rules import Phrasebook, Rule, Sample, Saying, by_code, holds, said, sayings
@@ -135,7 +136,7 @@ def _deciding(status: int, facts: Facts) -> int:
         return status
     if 0 < status < 300 and not facts.errant:
         return 0
-    numbers = chain(facts.numbers, spoken_statuses(facts))
+    numbers = chain(facts.numbers, spoken.statuses(facts.first_hand))
     return next((n for n in numbers if n < 500 or status < 300), status if status >= 500 else 0)
 
 

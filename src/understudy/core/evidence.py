@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
@@ -70,17 +69,11 @@ _PAIR = re.compile(
 )
 _CLASS_NAME = re.compile(
     r"An error occurred \((\w{1,80})\)|code = (\w{1,40}) desc|StatusCode\.([A-Z_]{1,40})"
-    r"|\b([A-Z]\w{1,80}(?:Error|Exception|Exhausted))\b|exception-type\W{1,8}(\w{1,60}Exception)"
+    r"|\b(\w{2,80}Exception|[A-Z]\w{1,80}(?:Error|Exhausted))\b|exception-type\W{1,8}(\w{1,60}Exception)"
     r"|^([A-Z]\w{2,60})\([\"']|\bCode: ([A-Za-z]\w{2,60})"  # a repr; Azure's clients
 )
 _SNAKE = re.compile(r"\b[A-Za-z]{1,30}(?:_[A-Za-z]{1,30}){1,6}\b")
 _VENDOR_NUMBER = re.compile(r"\((\d{4})\)\s{0,2}$|^\[(\d{4})\]")
-_STATUS = re.compile(r"(?<![\w.,])[45]\d\d(?![\w]|[.,]\d)")
-_BEFORE_STATUS = ("status", "code", "http", "returned", "error", "错误", "状态码", "<")
-_AFTER_STATUS = (
-    *("too many", "bad ", "unauth", "forbidden", "payment", "not found", "internal", "service"),
-    *("gateway", "request", "unproc", "client error", "server error"),
-)
 _CLASS_HINTS = (
     "Error",
     "Exception",
@@ -133,20 +126,6 @@ def read_body(body: object, *, refused: bool = False) -> Facts:
     elif isinstance(body, dict | list):
         found.payload(body)
     return found.facts(blank=not body or body == "null")
-
-
-def spoken_statuses(facts: Facts) -> Iterator[int]:
-    """HTTP statuses in the messages, innermost first."""
-    for text in facts.first_hand:
-        for match in islice(_STATUS.finditer(text, 0, SCAN_TAIL), 6):
-            before = text[max(0, match.start() - 24) : match.start()].lower()
-            after = text[match.end() : match.end() + 16].lower().lstrip(" :-")
-            if (
-                match.start() < 4
-                or before.rstrip(" \"'`:=([./12").endswith(_BEFORE_STATUS)
-                or after.startswith(_AFTER_STATUS)
-            ):
-                yield int(match[0])
 
 
 def parse(text: str) -> object:

@@ -77,6 +77,7 @@ TRANSPORT = (
             error sending request | stream ended | stream closed | stream was reset | stream error
             goaway | going away | rst_stream | http2 | http/2 | terminated | transport
             nsurlerror | to be offline | i/o error on | max retries exceeded
+            connection could be made | failed to respond | closedresource
         """,
     ),
     Rule(

@@ -47,6 +47,15 @@ LIES = (
         status=(400, 422),
     ),
     Rule(
+        "a template that the messages do not fit",
+        Fault.PERMANENT,
+        Sample(
+            500, '{"error":{"code":500,"message":"raise_exception(\'Roles must alternate\')"}}'
+        ),
+        says="raise_exception | jinja | roles must alternate",
+        unless=(429,),
+    ),
+    Rule(
         "a path, not a model",
         Fault.PERMANENT,
         Sample(404, '{"error":{"message":"Invalid URL (GET /v1/models/chat/completions)"}}'),
@@ -114,7 +123,7 @@ CONTEXT = (
             tokens + `max_new_tokens` must be | tokens per submitted batch
             max_tokens must be at least 1, got - | input tokens … exceed | prompt tokens … exceed
             number of tokens … exceed | total tokens limit | tokens … exceed … limit
-            max tokens of * exceeded
+            max tokens of * exceeded | more than max tokens
             tokens … than the maximum | reduce the length of | reduce your prompt
             reduce the prompt | shorten your
         """,
@@ -232,7 +241,7 @@ MONEY = (
             budget has been exceeded | budget exceeded | exceeded budget | max budget
             exceeded your current quota | exceeded your quota | api usage limits | extra usage
             key limit exceeded | user quota | token quota | free quota
-            request allowance | free credits … restrict
+            request allowance | free credits … restrict | subscription quota
             free tier of the model has been exhausted | free usage limit
         """,
     ),

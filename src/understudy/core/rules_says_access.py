@@ -106,6 +106,7 @@ CREDENTIAL = (
             security token | token is invalid | token is expired | token has expired
             token expired | token seems invalid | invalid access token | invalid authentication
             invalid credentials | authentication fail | authentication error | locate credentials
+            authorization fail
             load credentials | default credentials | credential is only authorized | oauth token
             access token invalid | token not set | user token is required | signature is correct
             credentials could not be validated | multiple authentication credentials
@@ -178,6 +179,8 @@ NODE = (
             reset before headers | no healthy upstream | connection termination
             prediction interrupted | not ready for inference | not loaded yet | connection refused
             tunnel connection failed | payload is not completed | due to an internal error
+            model is unavailable | temporarily unavailable | currently unavailable
+            response from provider | not respect the required format
         """,
         unless=(401, 402, 429),
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from understudy.core.faults import Fault
 from understudy.core.rules import Rule, Sample
+from understudy.core.rules_codes import PACE
 
 DASHSCOPE = ("dashscope", "qwen", "alibaba", "aliyun", "bailian")
 
@@ -27,8 +28,8 @@ PAIRS = (
         "a plan with none of it",
         Fault.OUT_OF_CREDITS,
         Sample(429, '{"status":"RESOURCE_EXHAUSTED","message":"exceeded, limit: 0, model"}'),
-        codes="RESOURCE_EXHAUSTED",
-        says="limit: 0, | limit: 0  | limit: 0$",
+        codes="RESOURCE_EXHAUSTED rate_limit_exceeded",
+        says="limit: 0, | limit: 0  | limit: 0/ | limit: 0$",
     ),
     Rule(
         "a quota of zero",
@@ -40,8 +41,11 @@ PAIRS = (
         "exhausted purse",
         Fault.OUT_OF_CREDITS,
         Sample(429, '{"status":"RESOURCE_EXHAUSTED","message":"credits are depleted"}'),
-        codes="RESOURCE_EXHAUSTED rate_limit_exceeded rate_limit_error usage_limit_reached",
-        says="depleted | spend | insufficient balance | available credits | out of credits",
+        codes=" ".join(rule.codes for rule in PACE),
+        says="""
+            depleted | spend | available credits | out of credits | credits are required
+            insufficient balance | insufficient account balance
+        """,
     ),
     Rule(
         "DashScope calls its pace a quota",

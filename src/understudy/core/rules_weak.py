@@ -77,7 +77,8 @@ WORDS = (
             APITimeoutError RequestTimeOut DEADLINE_EXCEEDED ABORTED CANCELLED UNKNOWN
             ModelErrorException ModelStreamErrorException ModelTimeoutException
             ModelNotReadyException generation incomplete_generation stream_error finish:error
-            do_request_failed bad_response_status_code
+            do_request_failed bad_response_status_code network_error malformed_response
+            malformed_function_call
         """,
     ),
     Rule(
