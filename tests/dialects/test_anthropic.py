@@ -197,6 +197,7 @@ def test_what_is_no_message_is_garbled(body: bytes) -> None:
     with pytest.raises(Garbled):
         DIALECT.read_response(body)
     assert DIALECT.read_error(b"<html>") == ""
+    assert DIALECT.read_error(b'{"Message":"User is not authorized"}') == "User is not authorized"
 
 
 @pytest.mark.parametrize(

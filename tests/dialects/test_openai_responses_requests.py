@@ -39,6 +39,7 @@ CALL = {"type": "function_call", "call_id": "c", "name": "f", "arguments": '{"a"
     "wire",
     [
         {"model": "m", "input": "hi"},
+        {"model": "m", "prompt": {"id": "pmpt_1", "variables": {"who": "you"}}},
         {"model": "m", "input": "hi", "instructions": "be brief", "store": False, "user": None},
         {"model": "m", "input": [], "instructions": "", "tools": [], "stream": True},
         asking({"role": "user", "content": "a", "type": "message"}),

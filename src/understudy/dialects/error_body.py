@@ -13,6 +13,7 @@ from understudy.messages.parts import Json
 # Where the sentence is, in order of preference; a value may be text, an object or a list again.
 _SENTENCES = (
     "message",
+    "Message",  # AWS
     "error",
     "detail",
     "details",

@@ -127,6 +127,8 @@ def write_request(request: Request) -> Wire:
         return body
     if said == [{"role": "user", "content": request.extra.get("input")}]:
         body["input"] = request.extra["input"]
+    if not said and "prompt" in request.extra:
+        del body["input"]  # all of it is in the stored prompt
     return _SPELLING.over(body, request.extra)
 
 
