@@ -153,6 +153,8 @@ def test_a_number_inside_counts_where_the_status_says_little(
         ("", CHUNK, Fault.STALL_MID_STREAM),
         ("", ROLE + "data: [DONE]\n\n", Fault.EMPTY_CONTENT),
         ("", "", Fault.EMPTY_CONTENT),
+        ("stream ended early", CHUNK + 'data: {"choices":[{"ind', Fault.STALL_MID_STREAM),
+        ("", CHUNK + 'data: {"error":{"code":429,"mess', Fault.RATE_LIMIT),
         ("read ECONNRESET", CHUNK + 'data: {"error":{"code":429}}\n\n', Fault.RATE_LIMIT),
         ("", 'event: error\ndata: {"error":{"type":"overloaded_error"}}\n\n', Fault.TRANSIENT),
         (

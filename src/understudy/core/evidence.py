@@ -214,11 +214,18 @@ class _Found:
             if line.startswith("event:"):
                 name = line[6:].strip()
             else:
-                data = line[5:].strip()
-                value = parse(data) if data[:1] in ("{", "[") else None
-                self.event(data if value is None else value, name)
+                self.data(line[5:].strip(), name)
                 name = ""
         self.answer = self.answer.and_then(Answer(seen=True))
+
+    def data(self, data: str, name: str) -> None:
+        """What one event carries: JSON, a word, or the half of it that came."""
+        value = parse(data) if data[:1] in ("{", "[") else data
+        if value is not None:
+            self.event(value, name)
+        elif name in FAILED_TYPES or '"error"' in data[:SCAN_TAIL]:
+            self.errant = True
+            self.torn(data, 0)
 
     def event(self, value: object, name: str) -> None:
         if value == "[DONE]":

@@ -17,7 +17,7 @@ MODEL = (
             model … not activated | unknown engine | no engine | no models loaded | unknown model
             invalid model | not a valid model | model identifier is invalid | model id is invalid
             resolve the foundation model | model name is invalid | llm provider not provided
-            model_not_found | 模型不存在
+            model_not_found | no 'model_name' | 模型不存在
         """,
         unless=(402, 429),
     ),
@@ -91,7 +91,8 @@ CREDENTIAL = (
             api key not found | api key … invalid | api key … leaked | invalid api key
             invalid api_key | invalid api-key | invalid api token | invalid x-api-key
             incorrect api key | no api key | missing api key | api key is not set
-            api key not set | api_key not set | api_key … must be set
+            api key not set | api_key not set | api_key is not set | api_key … must be set
+            no credentials
             api_key environment variable | key is not configured | key not configured
             no key configured | no auth credentials | no auth available
             invalid proxy server token | 无效的令牌 | 令牌状态不可用 | 身份验证
@@ -177,10 +178,12 @@ NODE = (
             channel error | loading model | model loading | is currently loading
             model is loading | cuda error | out of memory | upstream connect error
             reset before headers | no healthy upstream | connection termination
-            prediction interrupted | not ready for inference | not loaded yet | connection refused
+            prediction interrupted | model not loaded | not loaded yet | not ready for inference
+            connection refused
             tunnel connection failed | payload is not completed | due to an internal error
             model is unavailable | temporarily unavailable | currently unavailable
-            response from provider | not respect the required format
+            failed to get response from provider | no response from provider
+            not respect the required format
         """,
         unless=(401, 402, 429),
     ),

@@ -114,9 +114,10 @@ BARE = (
         Sample(None, "Empty response from the model after 3 retries"),
         says="""
             empty response | response is empty | response was empty | response empty
-            response_empty | empty content | empty completion | returned an empty | returned empty
-            no content … returned | returned no content | no response was returned
-            not return a response | no candidates | none were returned | no output generated
+            response_empty | empty content | empty completion | returned an empty
+            returned empty | no content … returned | returned no content
+            no response was returned | not return a response | not provide any assistant
+            no candidates | none were returned | no output generated
         """,
         status=SILENT,
     ),
@@ -140,7 +141,10 @@ BARE = (
         "bad request, in words",
         Fault.PERMANENT,
         Sample(200, "data: request validation failed: unsupported x\n\n", stream=True),
-        says="validation failed | validation error | invalid request | bad request",
+        says="""
+            validation failed | validation error | invalid request | bad request
+            not found for url
+        """,
         status=SILENT,
     ),
     Rule(
