@@ -55,7 +55,20 @@ def test_frames_follow_the_standard_and_forgive_peers(
 
 PIECES = st.lists(
     st.sampled_from(
-        [b"data: ", b"data:", b"event: x", b": c", b"\n", b"\r\n", b"\r", "é😀".encode(), b"{}"]
+        [
+            *(
+                b"data: ",
+                b"data:",
+                b"event: x",
+                b": c",
+                b"\n",
+                b"\r\n",
+                b"\r",
+                "é😀".encode(),
+                b"{}",
+            ),
+            *(b"data: a\n\n", b"event: x\ndata:b\n\n", b"event:  y \ndata: c\nid: 1\n\n"),
+        ]
     ),
     max_size=12,
 ).map(b"".join)
@@ -69,6 +82,11 @@ def test_any_slicing_gives_the_same_frames(stream: bytes, cuts: list[int]) -> No
 @given(PIECES)
 def test_a_byte_at_a_time_gives_the_same_frames(stream: bytes) -> None:
     assert frames_of(*(bytes([byte]) for byte in stream)) == frames_of(stream)
+
+
+@given(PIECES)
+def test_whole_events_in_mid_stream_are_read_as_at_its_beginning(stream: bytes) -> None:
+    assert frames_of(b"\n", stream) == frames_of(stream)
 
 
 @given(PIECES)

@@ -7,7 +7,9 @@ peer costs at most that; the time spent is linear in the bytes, however small th
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from understudy.core.values import quick
 from understudy.dialects.base import Garbled
@@ -15,6 +17,9 @@ from understudy.dialects.base import Garbled
 MAX_LINE = 16 * 1024 * 1024  # bytes; an image in one event is a few MB
 BOM = b"\xef\xbb\xbf"
 BLANK = b" \t\r\n"
+CR, LF = b"\r\n"  # as numbers: `in` finds those six times as fast
+# An event as most write it. A short name, because names are remembered; `*+` never looks back.
+_PLAIN = re.compile(rb"(?:event: ?([^\n]{1,40})\n)?data: ?([^\n]*+)\n\n")
 
 
 @quick
@@ -39,10 +44,10 @@ class Lines:
         if self._skip_lf and data:
             data = data.removeprefix(b"\n")
             self._skip_lf = False
-        if b"\r" in data:
+        if CR in data:
             self._skip_lf = data.endswith(b"\r")
             data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        if b"\n" not in data:
+        if LF not in data:
             self._tail += data
             self._check(self._tail)
             return []
@@ -57,6 +62,11 @@ class Lines:
         if rest := lines.pop():
             self._tail += rest
         return self._unmarked(lines) if self._first else lines
+
+    @property
+    def whole(self) -> bool:
+        """Does a line begin with the next byte, and not the first?"""
+        return not (self._tail or self._skip_lf or self._first)
 
     def end(self) -> list[bytes]:
         tail, self._tail = bytes(self._tail), bytearray()
@@ -83,7 +93,18 @@ class Frames:
     _size: int = 0
 
     def feed(self, data: bytes) -> list[Frame]:
-        return self._group(self.lines.feed(data))
+        lines = self.lines
+        between = lines.whole and not (self._data or self._event)
+        if not between or CR in data or len(data) > lines.limit:
+            return self._group(lines.feed(data))
+        frames: list[Frame] = []
+        at = 0
+        while found := _PLAIN.match(data, at):  # nearly always: whole events, one after another
+            name, said = found.groups()
+            if said:
+                frames.append(Frame(_name(name) if name else "", said))
+            at = found.end()
+        return frames + self._group(lines.feed(data[at:])) if at < len(data) else frames
 
     def end(self) -> list[Frame]:
         """What a peer left behind that forgot the last blank line."""
@@ -117,6 +138,11 @@ class Frames:
         data = pieces[0] if len(pieces) == 1 else b"\n".join(pieces)
         if data:  # the standard does not dispatch an event without data
             frames.append(Frame(self._event, data))
+
+
+@lru_cache(64)
+def _name(said: bytes) -> str:
+    return said.strip().decode("utf-8", "replace")
 
 
 @dataclass(slots=True)

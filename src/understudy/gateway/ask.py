@@ -73,7 +73,7 @@ def with_model(body: bytes, old: str, new: str) -> bytes:
     """The body with its model replaced and nothing else touched."""
     if body.count(KEY) == 1:  # one alone: this is it
         for written, wanted in _spellings(old, new):
-            if written in body:
+            if body.find(written) >= 0:
                 return body.replace(written, wanted, 1)
     try:
         fields = SHALLOW.decode(body)

@@ -259,7 +259,7 @@ class Exchange:
     def _pictured(self) -> bool:
         """May there be a picture in it? Looked for once: that takes 0.1 ms in a long request."""
         if self._seen is None:
-            self._seen = PICTURE in self.ask.body
+            self._seen = self.ask.body.find(PICTURE) >= 0
         return self._seen
 
     def _foreign(self, provider: HttpProvider, step: Try) -> bytes:

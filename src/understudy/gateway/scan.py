@@ -16,6 +16,7 @@ from understudy.dialects.base import Garbled, StreamReader, Truncated
 from understudy.messages.response import Response, Usage
 
 LINE_MAX = 64 * 1024  # bytes of an unfinished line that are kept
+BRACE = ord("{")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +108,8 @@ class Scan:
         others = window.count(b"\ndata:", 0, last) - starts
         if starts != ends or others > window.count(b"\ndata: [DONE]", 0, last):
             self._judge(window, len(window) - len(data))
-        if b"{" in data:
-            self.alive = not marks.quiet or not self._only_quiet(data)
+        if BRACE in data:
+            self.alive = not (_any(marks.quiet, data) and self._only_quiet(data))
         else:
             self.alive = b"[DONE]" in data  # comments and blank lines are silence
 
@@ -147,8 +148,9 @@ class Scan:
 
 
 def _any(marks: tuple[bytes, ...], window: bytes) -> bool:
-    for mark in marks:  # noqa: SIM110 - `any` takes twice as long, and this is asked of each chunk
-        if mark in window:
+    # Asked of each chunk: `any` takes twice as long, and so does `in`, which tries a number first.
+    for mark in marks:  # noqa: SIM110
+        if window.find(mark) >= 0:
             return True
     return False
 

@@ -55,7 +55,7 @@ class Answer:
         self._source: Source | None = source
         self._limit = limit
         self._parts: list[bytes] = []
-        if b"\ncontent-encoding:" in low:
+        if low.find(b"\ncontent-encoding:") >= 0:
             self._unpack = unpacker(self.header("content-encoding"))
 
     @property
