@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from understudy.core.errors import InvalidRequest, SpecError
+from understudy.core.faults import Fault
 from understudy.core.target import Attempt
 from understudy.dialects.base import Dialect
 from understudy.dialects.json_access import encode
@@ -315,18 +316,14 @@ def _too_many(turned: Turned) -> Refusal:
 
 def _headers(identity: str, attempts: list[Attempt], served: str) -> bytes:
     """Who was asked and who answered; header-safe, whatever clients call their models."""
-    at_once = len(attempts) == 1 and served  # as nearly always
-    told = _at_once(served) if at_once else _told(story(attempts), served)
+    told = _told(tuple([(a.target, a.outcome, a.fault) for a in attempts]), served)
     return b"x-request-id: %b\r\n%b" % (identity.encode(), told)
 
 
 @lru_cache(512)
-def _at_once(target: str) -> bytes:
-    return _told(f"{target}=ok", target)
-
-
-@lru_cache(512)
-def _told(tale: str, served: str) -> bytes:
+def _told(made: tuple[tuple[str, str, Fault | None], ...], served: str) -> bytes:
+    """The same few tales, over and over."""
+    tale = story([Attempt(*one) for one in made])
     if not tale.isprintable():
         tale, served = _escaped(tale), _escaped(served)
     target = f"x-understudy-target: {served}\r\n" if served else ""
