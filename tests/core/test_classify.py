@@ -215,6 +215,30 @@ def test_an_answer_is_no_known_failure(body: str) -> None:
     assert fault(status=200, body=body) is Fault.UNKNOWN
 
 
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({"type": "rate_limit_error", "message": "suspended for a minute"}, Fault.RATE_LIMIT),
+        ({"type": "rate_limit_error", "message": "over its spend limit"}, Fault.OUT_OF_CREDITS),
+    ],
+)
+def test_a_word_of_pace_yields_to_a_purse_and_to_nothing_that_sounds_like_one(
+    body: dict[str, str], expected: Fault
+) -> None:
+    assert fault(status=429, body={"error": body}) is expected
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("the model returned an empty message", Fault.EMPTY_CONTENT),
+        ("all messages must have non-empty content", Fault.UNKNOWN),
+    ],
+)
+def test_nothing_came_and_nothing_was_asked_are_two_things(said: str, expected: Fault) -> None:
+    assert fault(body=said) is expected
+
+
 def test_a_402_that_ends_soon_is_pace_and_one_that_does_not_is_money() -> None:
     soon = classify(status=402, headers={"retry-after": "30"})
     late = classify(status=402, headers={"retry-after": "24367"})

@@ -43,8 +43,9 @@ PAIRS = (
         Sample(429, '{"status":"RESOURCE_EXHAUSTED","message":"credits are depleted"}'),
         codes=" ".join(rule.codes for rule in PACE),
         says="""
-            depleted | spend | available credits | out of credits | credits are required
-            insufficient balance | insufficient account balance
+            credits are depleted | credits … depleted | credits are required | available credits
+            out of credits | insufficient balance | insufficient account balance | spending
+            spend limit | spend cap
         """,
     ),
     Rule(

@@ -114,7 +114,7 @@ BARE = (
         Sample(None, "Empty response from the model after 3 retries"),
         says="""
             empty response | response is empty | response was empty | response empty
-            response_empty | empty content | empty completion | returned an empty
+            response_empty | empty completion | returned an empty
             returned empty | no content … returned | returned no content
             no response was returned | not return a response | not provide any assistant
             no candidates | none were returned | no output generated
