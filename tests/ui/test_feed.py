@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -13,11 +14,12 @@ import pytest
 from tests.gateway.desk import Line, Told
 from tests.rig import run, until
 from tests.ui.scene import Scene, playing, record
+from understudy.core.target import Attempt
 from understudy.gateway.app import Gateway
 from understudy.gateway.build import demo_house
 from understudy.gateway.feed import BEATS, LISTENERS, SHOWN, SLICE, Feed, View
 from understudy.gateway.http import Head, Reply, Request
-from understudy.gateway.past import Past
+from understudy.gateway.past import BLOCK, Past
 from understudy.providers.fake import Outcome
 from understudy.testing import Http, ManualClock
 
@@ -90,6 +92,20 @@ def test_who_comes_later_is_told_the_past_newest_slice_first() -> None:
     slices = [rows(event, "requests") for piece in pieces for _, event in told(piece)]
     assert [len(found) for found in slices] == [SLICE, 3]
     assert (slices[0][-1]["request_id"], slices[1][0]["request_id"]) == (f"r-{SLICE + 2}", "r-0")
+
+
+def test_who_stays_holds_on_to_nothing_of_the_past() -> None:
+    async def work() -> int:
+        async with playing() as scene:
+            for n in range(2 * BLOCK):
+                scene.runtime.past.finished(record(n, 0.0))
+            async with listening(scene) as next_event:
+                await next_event("rates")
+                return sum(isinstance(thing, Attempt) for thing in gc.get_objects())
+
+    gc.collect()
+    before = sum(isinstance(thing, Attempt) for thing in gc.get_objects())
+    assert run(work()) <= before
 
 
 def test_under_load_requests_are_all_counted_and_not_all_shown() -> None:

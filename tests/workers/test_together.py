@@ -7,13 +7,25 @@ import json
 import os
 import signal
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.gateway.desk import Line, Upstream, always, ask, says
 from tests.rig import run
 from tests.workers.stage import API, House, supervised, text_of
+from understudy.core.health import Change
+from understudy.gateway.admin import Board
+from understudy.gateway.app import Gateway
+from understudy.gateway.build import demo_house
+from understudy.gateway.crew import Crew
+from understudy.gateway.feed import Feed
+from understudy.gateway.past import Past
+from understudy.gateway.record import Opening, Record
 from understudy.gateway.siblings import Glimpse, Question
+from understudy.gateway.station import Station
+from understudy.observe.metrics import Metrics
+from understudy.testing import ManualClock
 
 KEY = "p/m"
 
@@ -246,3 +258,25 @@ def test_a_question_with_a_cursor_is_answered_with_what_came_since() -> None:
             assert {r.opening.id for g in fresh for r in g.records} == sent
 
     run(work())
+
+
+def test_what_happens_while_the_past_is_unpacked_is_told_once_the_next_time(
+    tmp_path: Path,
+) -> None:
+    gateway, past = Gateway(demo_house(ManualClock())), Past()
+    board = Board(gateway, past)
+    station = Station(1, 2, 1, str(tmp_path), (), -1, -1)
+    metrics = Metrics(lambda: 0, lambda: gateway.house.registry.health)
+    for n in range(1000):
+        past.finished(Record(Opening(str(n), "openai", "m", False, "", 0.0), 200, "ok", 0.1))
+
+    async def work() -> tuple[Glimpse, Glimpse]:
+        crew = Crew(station, gateway, board, Feed(gateway, past), metrics)
+        asyncio.get_running_loop().call_soon(board.change, Change("clear", KEY))
+        first = await crew._answer(Question(records=1000, entries=10))
+        since = {station.name: first.seen}
+        return first, await crew._answer(Question(records=1000, entries=10, since=since))
+
+    first, second = run(work())
+    told = [(len(glimpse.records), len(glimpse.ledger)) for glimpse in (first, second)]
+    assert told == [(1000, 0), (0, 1)]

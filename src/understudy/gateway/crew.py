@@ -138,15 +138,18 @@ class Crew:
         board, health = self._board, self._gateway.house.registry.health
         cleared = bool(question.unbench) and health.unbench(question.unbench, "remote")
         records, entries = question.since.get(self.station.name, (0, 0))
+        # All of one moment: what comes while they are unpacked belongs to the next answer.
+        seen, ledger = board.seen, board.ledger(question.entries, entries)
+        told = await gently(board.past.last(question.records, records))
         return Glimpse(
             self.station.name,
             self.station.number,
             self._gateway.in_flight,
             len(board.past),
-            board.seen,
+            seen,
             health.snapshot(),
-            await gently(board.past.last(question.records, records)),
-            board.ledger(question.entries, entries),
+            told,
+            ledger,
             await self._own_counts() if question.metrics else "",
             cleared,
         )

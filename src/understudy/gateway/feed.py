@@ -128,13 +128,7 @@ class Feed:
     async def _told_to(self, reply: Reply) -> None:
         await self._look_around()
         view = View(self)
-        remembered = await view.unread()
-        reply.start(200, HEAD, view.hello(remembered))
-        for piece in view.past(remembered):
-            async with asyncio.timeout(self._patience):
-                await reply.flowing()
-            reply.write(piece)
-            await asyncio.sleep(0)  # requests come first
+        await self._greet(reply, view)
         while not self.gateway.draining:
             await asyncio.sleep(self.tick)
             await self._look_around()
@@ -142,6 +136,16 @@ class Feed:
                 await reply.flowing()
             reply.write(view.news(await view.unread()))
         reply.finish()
+
+    async def _greet(self, reply: Reply, view: View) -> None:
+        """By itself, so that nobody holds on to the past: a listener may stay for days."""
+        remembered = await view.unread()
+        reply.start(200, HEAD, view.hello(remembered))
+        for piece in view.past(remembered):
+            async with asyncio.timeout(self._patience):
+                await reply.flowing()
+            reply.write(piece)
+            await asyncio.sleep(0)  # requests come first
 
     async def _look_around(self) -> None:
         if self.gather is not None:
