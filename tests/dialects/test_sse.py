@@ -56,18 +56,18 @@ def test_frames_follow_the_standard_and_forgive_peers(
 PIECES = st.lists(
     st.sampled_from(
         [
-            *(
-                b"data: ",
-                b"data:",
-                b"event: x",
-                b": c",
-                b"\n",
-                b"\r\n",
-                b"\r",
-                "é😀".encode(),
-                b"{}",
-            ),
-            *(b"data: a\n\n", b"event: x\ndata:b\n\n", b"event:  y \ndata: c\nid: 1\n\n"),
+            b"data: ",
+            b"data:",
+            b"event: x",
+            b": c",
+            b"\n",
+            b"\r\n",
+            b"\r",
+            "é😀".encode(),
+            b"{}",
+            b"data: a\n\n",
+            b"event: x\ndata:b\n\n",
+            b"event:  y \ndata: c\nid: 1\n\n",
         ]
     ),
     max_size=12,

@@ -69,16 +69,14 @@ _PAIR = re.compile(
 )
 _CLASS_NAME = re.compile(
     r"An error occurred \((\w{1,80})\)|code = (\w{1,40}) desc|StatusCode\.([A-Z_]{1,40})"
-    r"|\b(\w{2,80}Exception|[A-Z]\w{1,80}(?:Error|Exhausted))\b|exception-type\W{1,8}(\w{1,60}Exception)"
+    r"|\b(\w{2,80}Exception|[A-Z]\w{1,80}(?:Error|Exhausted))\b"
+    r"|exception-type\W{1,8}(\w{1,60}Exception)"
     r"|^([A-Z]\w{2,60})\([\"']|\bCode: ([A-Za-z]\w{2,60})"  # a repr; Azure's clients
 )
 _SNAKE = re.compile(r"\b[A-Za-z]{1,30}(?:_[A-Za-z]{1,30}){1,6}\b")
 _VENDOR_NUMBER = re.compile(r"\((\d{4})\)\s{0,2}$|^\[(\d{4})\]")
 _CLASS_HINTS = (
-    "Error",
-    "Exception",
-    "Exhausted",
-    "occurred (",
+    *("Error", "Exception", "Exhausted", "occurred ("),
     *("code = ", "StatusCode", "Code: ", "('", '("'),
 )
 _TITLE = re.compile(r"<(title|h1)[^>]{0,200}>([^<]{1,300})", re.I)
