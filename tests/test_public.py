@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import inspect
+import pickle
+from collections.abc import Callable
 
 import pytest
 
@@ -30,6 +33,31 @@ def test_values_are_frozen_dataclasses(kind: type) -> None:
 def test_policies_are_changed_with_replace() -> None:
     calm = dataclasses.replace(us.FAIL_FAST, transient_retries=0)
     assert (calm.transient_retries, us.FAIL_FAST.transient_retries) == (0, 1)
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])
+def test_policies_can_be_copied_sent_hashed_and_told_as_dictionaries(
+    again: Callable[[object], object],
+) -> None:
+    assert again(us.AVAILABILITY) == us.AVAILABILITY
+    assert hash(us.AVAILABILITY) != hash(us.FAIL_FAST)
+    assert dataclasses.asdict(us.FAIL_FAST)["rules"][us.Fault.AUTH]["then"] == "stop"
+
+
+def test_a_policy_s_table_cannot_be_changed() -> None:
+    row = us.FAIL_FAST.rules[us.Fault.AUTH]
+    with pytest.raises(TypeError, match=r"dataclasses\.replace"):
+        us.FAIL_FAST.rules[us.Fault.PERMANENT] = row  # type: ignore[index]
+
+
+def test_errors_survive_the_way_to_another_process() -> None:
+    error = us.ProviderError(us.Fault.TRANSIENT, us.Target("p", "m"), 503, message="busy")
+    told = us.ChainExhausted([error], [us.Attempt("p/m", "failed", us.Fault.TRANSIENT)], 5.0)
+    back = pickle.loads(pickle.dumps(told))
+    assert (str(back), back.retry_after, back.attempts) == (str(told), 5.0, told.attempts)
+    assert str(back.exceptions[0]) == "failover[p/transient]: status=503: busy"
+    stall = us.Stall("mid_stream", "p", 60)
+    assert str(pickle.loads(pickle.dumps(stall))) == str(stall)
 
 
 def test_the_registry_takes_what_the_design_says() -> None:

@@ -149,6 +149,7 @@ def test_a_dsn_is_split_plainly(text: str, expected: DSN) -> None:
         ("s://", "the host is missing"),
         ("s://secret@", "the host is missing"),
         ("s://secret@/", "the host is missing"),
+        ("s:///path", "the host is missing"),
     ],
 )
 def test_a_bad_dsn_says_what_is_wrong_and_never_its_token(text: str, wrong: str) -> None:
@@ -170,6 +171,8 @@ def test_a_bad_dsn_says_what_is_wrong_and_never_its_token(text: str, wrong: str)
         ("ollama://127.0.0.1:11434", "http://127.0.0.1:11434"),
         ("ollama://box.example.com", "https://box.example.com"),
         ("groq://k@host", "https://host"),
+        ("vllm://localhost:8000/v1", "http://localhost:8000/v1"),
+        ("foreman://a@b@c", "https://b@c"),
     ],
 )
 def test_the_base_url_follows_the_scheme(dsn: str, url: str) -> None:

@@ -16,7 +16,7 @@ from understudy.core.errors import OutOfTime, ProviderError, Stall
 from understudy.core.faults import Fault
 from understudy.core.health import Clock
 from understudy.core.stage import Candidate, Stage
-from understudy.core.target import Observer
+from understudy.core.target import Attempt, Observer
 from understudy.core.walk import RELAY, Step, Steps, Try
 from understudy.core.words import in_seconds
 from understudy.messages.capabilities import ANYTHING, Capabilities
@@ -85,6 +85,7 @@ async def drive(steps: Steps, act: Callable[[Step], Awaitable[object]]) -> objec
                 answer = await act(step)
             except Exception as error:  # noqa: BLE001 - the walk decides what to do with it
                 step = steps.throw(error)
+                await _leave_if_cancelled()
             except asyncio.CancelledError as error:
                 step = steps.throw(from_below(error))
             else:
@@ -95,6 +96,22 @@ async def drive(steps: Steps, act: Callable[[Step], Awaitable[object]]) -> objec
         steps.close()
         raise
     return RELAY
+
+
+async def _leave_if_cancelled() -> None:
+    """Between two attempts: one that never waited has not noticed that its caller is gone."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        await asyncio.sleep(0)
+
+
+def tell(observer: Observer, attempt: Attempt) -> None:
+    """Whoever looks on changes nothing; what it raises is the event loop's to report."""
+    try:
+        observer(attempt)
+    except Exception as error:  # noqa: BLE001 - anything
+        told = {"message": "an observer broke", "exception": error}
+        asyncio.get_running_loop().call_exception_handler(told)
 
 
 def from_below(error: asyncio.CancelledError) -> ProviderError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterable
 from typing import TypeVar
 
 from understudy.core.errors import ProviderError
@@ -12,15 +11,14 @@ from understudy.core.faults import Fault
 from understudy.core.plan import Plan, plan
 from understudy.core.target import Attempt
 from understudy.core.walk import Step, Try, Wait, walk
-from understudy.driver import Cast, capabilities_of, drive, guard
+from understudy.driver import Cast, capabilities_of, drive, guard, tell
 from understudy.messages.capabilities import Capabilities, refusal
-from understudy.messages.request import Message, Request
+from understudy.messages.request import Prompt, Request
 from understudy.messages.response import Response
 from understudy.portal import Portal
 from understudy.stream import Stream, SyncStream
 from understudy.timers import sleep
 
-Prompt = str | Request | Iterable[Message]
 T = TypeVar("T")
 
 
@@ -135,7 +133,7 @@ class _Take:
     def _note(self, attempt: Attempt) -> None:
         self.story.append(attempt)
         assert self.cast.observer is not None
-        self.cast.observer(attempt)
+        tell(self.cast.observer, attempt)
 
 
 def _request(prompt: Prompt, options: dict[str, object]) -> Request:

@@ -10,10 +10,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
+from typing import NamedTuple
 
 from understudy.core.budget import RetryBudget
 from understudy.core.classify import classify as by_rules
-from understudy.core.errors import InvalidDSN, SpecError, UnknownProvider
+from understudy.core.errors import InvalidDSN, SpecError, UnknownProvider, text_of
 from understudy.core.faults import Fault, Verdict
 from understudy.core.health import Clock, Cooldown, HealthTracker
 from understudy.core.policy import FAIL_FAST, Policy
@@ -23,14 +24,23 @@ from understudy.core.target import Observer, Target
 from understudy.driver import Cast, capabilities_of
 from understudy.model import Model
 from understudy.portal import Portal
-from understudy.providers.base import Described, Provider
+from understudy.providers.base import Closable, Described, Provider
 from understudy.providers.builtin import built_in, schemes
+from understudy.providers.credentials import redact
 from understudy.providers.dsn import DSN, provider_names, read_dsn, variable_for
 
 MEMO_MAX = 4096  # specs; clients of a gateway may send any number of different ones
 Build = Callable[[str, DSN], Provider]
 Resolver = Callable[[str], str | None]
 Classifier = Callable[[Exception], Verdict | Fault]
+
+
+class _Problem(NamedTuple):
+    """A variable that could not be read; a scheme that is registered later may read it."""
+
+    error: InvalidDSN
+    variable: str
+    text: str
 
 
 @dataclass(slots=True)
@@ -41,7 +51,7 @@ class _Names:
     aliases: dict[str, str] = field(default_factory=dict)
     resolvers: tuple[Resolver, ...] = ()
     schemes: dict[str, Build] = field(default_factory=dict)
-    problems: dict[str, InvalidDSN] = field(default_factory=dict)
+    problems: dict[str, _Problem] = field(default_factory=dict)
 
 
 class Registry:
@@ -79,9 +89,9 @@ class Registry:
         if isinstance(provider, str):
             if named is None:
                 raise TypeError(f"no provider given for the name {provider!r}")
-            name, provider = provider, named
+            name, provider = provider, _able(named)
         else:
-            name = provider.name
+            name = _able(provider).name
         if not name or "/" in name or "," in name or name != name.strip():
             raise SpecError(
                 f"bad provider name {name!r}; use a word without slash, comma or blank"
@@ -94,6 +104,10 @@ class Registry:
     def register_alias(self, name: str, spec: str) -> None:
         """Let a bare word stand for a spec. Checked when used, so order does not matter."""
         check_alias_name(name)
+        if not isinstance(spec, str):
+            raise TypeError(
+                f"alias {name!r} needs a spec as text, such as 'a/x, b/y', not {spec!r}"
+            )
         with self._lock:
             self._names.aliases[name] = spec
             self._models = {}
@@ -107,10 +121,9 @@ class Registry:
     def register_scheme(self, scheme: str, build: Build) -> None:
         """Let DSNs of this scheme be built by `build(name, dsn)`."""
         with self._lock:
-            self._names.schemes[scheme] = build
-            unread = set(self._names.problems)
-        variables = provider_names(self.env)
-        self.load_env({variables[n]: self.env[variables[n]] for n in unread if n in variables})
+            self._names.schemes[scheme.lower()] = build  # as schemes are read
+            unread = tuple(self._names.problems.values())
+        self.load_env({problem.variable: problem.text for problem in unread})
 
     @property
     def aliases(self) -> dict[str, str]:
@@ -129,19 +142,28 @@ class Registry:
                 provider = self._from_dsn(name, env[variable], variable)
             except InvalidDSN as problem:
                 problems.append(problem)
-                self._names.problems[name] = problem
+                self._names.problems[name] = _Problem(problem, variable, env[variable])
             else:
                 self.register_provider(name, provider)
         return problems
 
     def parse(self, spec: str) -> Model:
         """The model a spec stands for; the same object while nothing is registered in between."""
+        if not isinstance(spec, str):
+            raise TypeError(f"a spec is text, such as 'openai/gpt-5.5, thinking', not {spec!r}")
         model = self._models.get(spec)
         return model if model is not None else self._parse(spec)
 
     def close(self) -> None:
         """End the thread behind the blocking calls, if it was ever started."""
         self._portal.close()
+
+    async def aclose(self) -> None:
+        """Close every connection that is kept, too. What comes afterwards opens new ones."""
+        for provider in self.providers.values():
+            if isinstance(provider, Closable):
+                await provider.aclose()
+        self.close()
 
     def _parse(self, spec: str) -> Model:
         models = self._models  # registering replaces it, so nothing stale is ever kept
@@ -165,7 +187,9 @@ class Registry:
         variable = variable_for(name)
         vendor = built_in(name, self.env)
         if name in names.problems and not (vendor and "://" not in self.env.get(variable, "")):
-            raise names.problems[name]  # a word in a vendor's variable is somebody else's (E7)
+            # A word in a vendor's variable is somebody else's (E7). A new error each time: one
+            # that is raised again and again grows with each traceback.
+            raise InvalidDSN(*names.problems[name].error.args)
         provider = vendor if name in names.problems else self._lazy(name, variable) or vendor
         if provider is None:
             known = ", ".join(sorted({*names.providers, *names.schemes}))
@@ -186,7 +210,11 @@ class Registry:
         if build is None:
             known = ", ".join(sorted(self._names.schemes))
             raise InvalidDSN(f"unknown scheme {dsn.scheme!r} in {variable}; known: {known}")
-        return build(name, dsn)
+        try:
+            return _able(build(name, dsn))
+        except Exception as error:  # noqa: BLE001 - one bad entry must not cost the others
+            said = redact(text_of(error), (dsn.token,))
+            raise InvalidDSN(f"invalid DSN in {variable}: {said}") from None
 
 
 class _Asked:
@@ -205,9 +233,18 @@ class _Asked:
         for resolver in self.names.resolvers:
             answer = resolver(name)
             if answer is not None:
+                if not isinstance(answer, str):
+                    raise TypeError(f"a resolver must give text or None for {name!r}: {answer!r}")
                 self.resolved = True
                 return answer
         return None
+
+
+def _able(provider: Provider) -> Provider:
+    """The same, if it is a provider at all: told where it is given, not where it is used."""
+    if not callable(getattr(provider, "generate", None)):
+        raise TypeError(f"no provider: {provider!r} has no method `generate`")
+    return provider
 
 
 def _candidate(target: Target, provider: Provider) -> Candidate:

@@ -19,7 +19,7 @@ from understudy.core.errors import ProviderError
 from understudy.core.faults import Fault
 from understudy.core.target import Attempt
 from understudy.core.walk import COMMITTED, Step, Try, Wait, walk
-from understudy.driver import Cast, drive, from_below, guard
+from understudy.driver import Cast, drive, from_below, guard, tell
 from understudy.messages.request import Request
 from understudy.messages.response import Beat, Event, ReasoningDelta, Response, TextDelta
 from understudy.portal import Portal
@@ -37,7 +37,10 @@ def is_content(event: Event | Beat) -> bool:
 
 
 class Stream:
-    """`async with model.stream(...) as events: async for event in events: ...`"""
+    """`async with model.stream(...) as events: async for event in events: ...`
+
+    Without `async with` it is entered by its first event, and left after its last.
+    """
 
     def __init__(self, cast: Cast, request: Request, deadline: float = math.inf) -> None:
         self.attempts: list[Attempt] = []
@@ -50,6 +53,8 @@ class Stream:
         self._patience = Patience()
         self._committed = False
         self._over = False
+        self._reading: asyncio.Task[object] | None = None  # who waits for an event
+        self._left = asyncio.Event()  # whoever was waiting when somebody else closed us
 
     async def __aenter__(self) -> Stream:
         try:
@@ -69,17 +74,39 @@ class Stream:
     async def __anext__(self) -> Event:
         if self._over:
             raise StopAsyncIteration
+        if not self._committed:
+            await self.__aenter__()
         try:
-            event = self._held.popleft() if self._held else await self._pull()
+            event = self._held.popleft() if self._held else await self._awaited()
+        except StopAsyncIteration:
+            raise
         except Exception as error:  # noqa: BLE001 - the walk judges it, and always stops here
             await self._broken(error)
         except asyncio.CancelledError as error:
             await self._broken(from_below(error))
         return await self._finish(event) if isinstance(event, Response) else event
 
+    async def _awaited(self) -> Event:
+        """The next event; ends the iteration if somebody else closes the stream meanwhile."""
+        self._reading = task = asyncio.current_task()
+        try:
+            return await self._pull()
+        except asyncio.CancelledError:
+            if task is None or not self._over or task.uncancel():
+                raise  # it was not `aclose` that did it, or not only
+            raise StopAsyncIteration from None
+        finally:
+            self._reading = None
+            self._left.set()
+
     async def aclose(self) -> None:
         """Leave. Safe at any time, any number of times; before the end it marks nobody."""
         self._over = True
+        reader = self._reading
+        if reader is not None and reader is not asyncio.current_task():
+            self._left.clear()
+            reader.cancel()
+            await self._left.wait()
         self._steps.close()
         await self._drop()
 
@@ -159,7 +186,7 @@ class Stream:
     def _note(self, attempt: Attempt) -> None:
         self.attempts.append(attempt)
         if self._cast.observer is not None:
-            self._cast.observer(attempt)
+            tell(self._cast.observer, attempt)
 
 
 class SyncStream:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
 from understudy.core.errors import StructuredError
-from understudy.messages.request import Message, Request
+from understudy.messages.request import Prompt
 from understudy.messages.response import Response
 from understudy.messages.schema import decode, schema_of
 from understudy.messages.shapes import name_of
@@ -21,7 +20,7 @@ class Generates(Protocol):
 
     async def generate(
         self,
-        prompt: str | Request | Iterable[Message],
+        prompt: Prompt,
         *,
         timeout: float | None = None,
         **options: object,
@@ -39,7 +38,7 @@ def wrong(kind: str, reply: Response, why: str) -> StructuredError:
 async def generate_as(
     model: Generates,
     kind: type[T],
-    prompt: str | Request | Iterable[Message],
+    prompt: Prompt,
     *,
     timeout: float | None = None,
     **options: object,

@@ -12,6 +12,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Iterable
+from threading import Lock
 
 from understudy.core.target import Attempt
 from understudy.providers.fake import HANG, Chunks, Fake, Http, Pause
@@ -47,6 +48,7 @@ class ManualClock:
     def __init__(self, start: float = 0.0) -> None:
         self._now = start
         self._timers: list[_Timer] = []
+        self._lock = Lock()  # it may be moved from one thread while another waits by it
 
     def __call__(self) -> float:
         return self._now
@@ -55,9 +57,8 @@ class ManualClock:
         """Move on, firing what falls due on the way, in order."""
         if seconds < 0:
             raise ValueError(f"cannot advance by {seconds!r} s; time does not run backwards")
-        end = self._now + seconds
-        while self._timers and self._timers[0].due <= end:
-            timer = heapq.heappop(self._timers)
+        end = round(self._now + seconds, 9)  # ten times 0.1 s are one second
+        while (timer := self._due(end)) is not None:
             if timer.callback is not None:
                 self._now = max(self._now, timer.due)
                 timer.callback()
@@ -65,9 +66,10 @@ class ManualClock:
 
     def step(self, most: float) -> float:
         """Move to the next timer and fire it, or by `most`; returns how far it moved."""
-        while self._timers and self._timers[0].callback is None:
-            heapq.heappop(self._timers)
-        gap = self._timers[0].due - self._now if self._timers else math.inf
+        with self._lock:
+            while self._timers and self._timers[0].callback is None:
+                heapq.heappop(self._timers)
+            gap = self._timers[0].due - self._now if self._timers else math.inf
         moved = min(gap, most)
         if moved == math.inf:
             return 0.0
@@ -75,9 +77,16 @@ class ManualClock:
         return moved
 
     def call_later(self, delay: float, callback: Callable[[], None]) -> _Timer:
-        timer = _Timer(self._now + delay, callback)
-        heapq.heappush(self._timers, timer)
+        timer = _Timer(round(self._now + delay, 9), callback)
+        with self._lock:
+            heapq.heappush(self._timers, timer)
         return timer
+
+    def _due(self, end: float) -> _Timer | None:
+        """The next timer that falls due by then; somebody else may be setting one."""
+        with self._lock:
+            due = self._timers and self._timers[0].due <= end
+            return heapq.heappop(self._timers) if due else None
 
     @property
     def waiting(self) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable
+from threading import get_ident
 from types import TracebackType
 from typing import Protocol
 
@@ -39,19 +40,31 @@ def timers_of(clock: Clock) -> Later | None:
 def call_later(clock: Clock, delay: float, callback: Callable[[], None]) -> Handle:
     own = timers_of(clock)
     if own is not None:
-        return own(delay, callback)
+        return own(delay, _here(callback))
     loop = asyncio.get_running_loop()
     return loop.call_at(loop.time() + delay, callback)  # its `call_later` takes 1 us more
 
 
+def _here(callback: Callable[[], None]) -> Callable[[], None]:
+    """Called on this loop's thread, whichever thread the clock is moved from."""
+    loop, ours = asyncio.get_running_loop(), get_ident()
+
+    def called() -> None:
+        if get_ident() == ours:
+            callback()
+        else:
+            loop.call_soon_threadsafe(callback)
+
+    return called
+
+
 async def sleep(clock: Clock, seconds: float) -> None:
     """Wait by the clock; cancellable."""
-    later = timers_of(clock)
-    if later is None:
+    if timers_of(clock) is None:
         await asyncio.sleep(seconds)
         return
     rung = asyncio.Event()
-    handle = later(seconds, rung.set)
+    handle = call_later(clock, seconds, rung.set)
     try:
         await rung.wait()
     finally:

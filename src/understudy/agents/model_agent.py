@@ -13,8 +13,9 @@ from understudy.agents.failure import ErrorCode, ErrorInfo
 from understudy.agents.response import AgentResponse
 from understudy.core.errors import ChainExhausted, ProviderError
 from understudy.core.faults import Fault
+from understudy.messages.request import Prompt
 from understudy.messages.response import Response
-from understudy.model import Model, Prompt
+from understudy.model import Model
 
 Ask = Callable[[IntentEnvelope], Prompt]
 Answer = Callable[[Response], object]

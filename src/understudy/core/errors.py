@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 from typing import Self, TypeVar
 
 from understudy.core.faults import Fault
-from understudy.core.target import Attempt
+from understudy.core.target import Attempt, Target
 
 E = TypeVar("E", bound=BaseException)
 
@@ -73,7 +73,12 @@ class Stall(UnderstudyError, TimeoutError):
 
     def __init__(self, phase: str, provider: str, seconds: float) -> None:
         self.phase = phase  # "pre_first_byte" or "mid_stream"
+        self._given = (phase, provider, seconds)
         super().__init__(f'upstream stall ({phase}) on provider "{provider}" after {seconds:g}s')
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """To another process, whole."""
+        return Stall, self._given
 
 
 class OutOfTime(UnderstudyError, TimeoutError):
@@ -95,7 +100,7 @@ class ProviderError(UnderstudyError):
     def __init__(
         self,
         fault: Fault = Fault.UNKNOWN,
-        target: str = "",
+        target: str | Target = "",
         status_code: int | None = None,
         retry_after: float | None = None,
         *,
@@ -104,7 +109,8 @@ class ProviderError(UnderstudyError):
     ) -> None:
         super().__init__(fault, target, status_code, retry_after)
         self.fault = fault if type(fault) is Fault else Fault(fault)
-        self.target = target  # `provider/model`, or just `provider`
+        # `provider/model`, or just `provider`; whoever has a `Target` may give that
+        self.target = target if type(target) is str else str(target)
         self.status_code = status_code
         self.retry_after = retry_after
         self.message = message  # what the provider said, cleared of secrets
@@ -163,6 +169,10 @@ class ChainExhausted(UnderstudyError, ExceptionGroup[ProviderError]):
 
     def __str__(self) -> str:
         return self.message
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """To another process, whole."""
+        return ChainExhausted, (list(self.exceptions), self.attempts, self.retry_after)
 
     def derive(self, excs: Sequence[ProviderError]) -> ChainExhausted:  # type: ignore[override]
         return ChainExhausted(excs, self.attempts, self.retry_after)

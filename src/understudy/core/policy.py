@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
+from typing import NoReturn
 
 from understudy.core.faults import Fault
 
@@ -94,6 +95,22 @@ _ALWAYS_ON =                    Rule(N,    False, GO,     Mark.NONE,    _NOBODY)
 _STOPS_ON_REQUEST = (Fault.AUTH, Fault.PERMANENT, Fault.CONTEXT_LENGTH)
 
 
+class Rows(dict[Fault, Rule]):
+    """A table that stays as it is, so that a policy can be compared, hashed, copied and sent."""
+
+    def _fixed(self, *_: object, **__: object) -> NoReturn:
+        raise TypeError("a policy's table is fixed; make another one with dataclasses.replace")
+
+    __setitem__ = __delitem__ = __ior__ = _fixed
+    clear = pop = popitem = setdefault = update = _fixed
+
+    def __hash__(self) -> int:  # type: ignore[override] # the base's is None
+        return hash(frozenset(self.items()))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Rows, (dict(self),)
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """A table and its numbers. Change one with `dataclasses.replace(policy, max_wait=2.0)`."""
@@ -113,7 +130,7 @@ class Policy:
         missing = [fault for fault in Fault if fault not in self.rules]
         if missing:
             raise ValueError(f"policy {self.name!r} has no row for {', '.join(missing)}")
-        object.__setattr__(self, "rules", MappingProxyType(dict(self.rules)))
+        object.__setattr__(self, "rules", Rows(self.rules))
 
     def rule(self, fault: Fault) -> Rule:
         rule = self.rules[fault]

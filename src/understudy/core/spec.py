@@ -18,6 +18,7 @@ from difflib import get_close_matches
 from understudy.core.errors import AliasCycle, EmptySpec, SpecError, UnknownAlias
 from understudy.core.target import Target
 
+DEEPEST = 10_000  # aliases within aliases; only a resolver that makes up names gets there
 Lookup = Callable[[str], str | None]  # an alias's spec, or None if nobody knows the name
 
 
@@ -63,6 +64,8 @@ class _Expansion:
         if name in self.open:
             loop = [*self.path[self.path.index(name) :], name]
             raise AliasCycle(f"alias cycle in {self.spec!r}: {_shown(loop)}")
+        if len(self.path) >= DEEPEST:
+            raise AliasCycle(f"aliases without end in {self.spec!r}: {_shown([*self.path, name])}")
         body = self.lookup(name)
         if body is None:
             raise UnknownAlias(_unknown(name, self.spec, sorted(self.known)))

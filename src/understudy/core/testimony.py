@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from understudy.core.errors import ProviderError
+
 MAX_LINKS = 32
 STATUS_NAMES = ("status_code", "status", "http_status", "code")
 HEADER_NAMES = ("headers", "hdrs", "response_headers")
@@ -118,3 +120,10 @@ def _body(fields: dict[str, object]) -> object:
 
 def _any(fields: dict[str, object], names: Iterable[str]) -> object:
     return next((fields[n] for n in names if fields.get(n)), None)
+
+
+def status_of(error: BaseException | None) -> int | None:
+    """The HTTP status an error tells of: one of ours, or anybody's."""
+    if error is None:
+        return None
+    return error.status_code if isinstance(error, ProviderError) else tell(unfold(error)).status

@@ -42,6 +42,7 @@ from understudy.core.stage import (
     usable,
 )
 from understudy.core.target import Attempt, Observer, Target
+from understudy.core.testimony import status_of
 
 T = TypeVar("T")
 
@@ -188,7 +189,8 @@ class _Trip:
     def skip(self, candidate: Candidate, hurdle: Obstacle) -> None:
         now = self.stage.clock()
         reason = f"skipped, {hurdle.told(now)}"
-        attempt = Attempt(candidate.key, "skipped", hurdle.fault, reason=reason, began=now)
+        fault = hurdle.fault or Fault.UNKNOWN  # no fault at all would mean that it succeeded
+        attempt = Attempt(candidate.key, "skipped", fault, reason=reason, began=now)
         self.failures.setdefault(candidate.key, attempt)
         self.record(attempt)
 
@@ -227,16 +229,9 @@ class _Trip:
 
     def exhausted(self) -> ChainExhausted:
         errors = [_told(self.failures[c.key]) for c in self.chain]
-        waits = [self._wait(c, e) for c, e in zip(self.chain, errors, strict=True)]
-        soonest = min(waits)
-        return ChainExhausted(errors, self.story, soonest if 0 < soonest < math.inf else None)
-
-    def _wait(self, candidate: Candidate, error: ProviderError) -> float:
-        """Seconds until it is worth asking this one again; infinite if time does not help."""
-        hurdle = obstacle(candidate, self.stage)
-        if hurdle is not None:
-            return hurdle.wait(self.stage.clock())
-        return math.inf if self.stage.policy.rule(error.fault).mark is Mark.NONE else 0.0
+        now, hurdles = self.stage.clock(), [obstacle(c, self.stage) for c in self.chain]
+        soonest = min((hurdle.wait(now) for hurdle in hurdles if hurdle), default=math.inf)
+        return ChainExhausted(errors, self.story, soonest if soonest < math.inf else None)
 
 
 @dataclass
@@ -302,6 +297,8 @@ class _Attempt(Call):
             fault = Fault.STALL_MID_STREAM if late else Fault.STALL_PRE_FIRST_BYTE
             return Verdict(fault), BLAMELESS  # what follows content is told by `_then`
         verdict = self.trip.stage.judge(self.error)
+        if verdict.fault is Fault.CLIENT_DISCONNECT and not isinstance(self.error, ProviderError):
+            verdict = replace(verdict, fault=Fault.TRANSIENT)  # our caller is still here (F7)
         rule = policy.rule(verdict.fault)
         return verdict, replace(BLAMELESS, then=rule.then) if is_ours(self.error) else rule
 
@@ -339,8 +336,7 @@ class _Attempt(Call):
         error, key = self.error, self.candidate.key
         if isinstance(error, ProviderError) and error.fault is verdict.fault:
             return error.at(key)
-        status = error.status_code if isinstance(error, ProviderError) else None
-        failure = ProviderError(verdict.fault, key, status, verdict.retry_after)
+        failure = ProviderError(verdict.fault, key, status_of(error), verdict.retry_after)
         failure.__cause__ = error
         return failure
 
@@ -364,7 +360,7 @@ class _Attempt(Call):
             self.candidate.key,
             outcome,
             None if verdict is None else verdict.fault,
-            error.status_code if isinstance(error, ProviderError) else None,
+            status_of(error),
             self.trip.stage.clock() - started,
             "" if error is None else _reason(error),
             self.n,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Literal
 
+from understudy.core.errors import InvalidRequest
 from understudy.core.values import quick
 from understudy.messages.parts import Extra, Json, Part, Text, ToolCall, ToolResult
 
@@ -89,13 +90,23 @@ class Request:
     extra: Extra = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, prompt: str | Request | Iterable[Message]) -> Request:
-        """A request from what callers like to write: text, messages, or a request as it is."""
-        if isinstance(prompt, Request):
-            return prompt
+    def of(cls, prompt: Prompt) -> Request:
+        """A request from what callers like to write: text, messages, or a request as it is.
+
+        Raises InvalidRequest for anything else, before any target could be blamed for it.
+        """
         if isinstance(prompt, str):
             return cls(messages=(user(prompt),))
-        return cls(messages=tuple(prompt))
+        if isinstance(prompt, Message):
+            return cls(messages=(prompt,))
+        if isinstance(prompt, Request):
+            _check(prompt.messages)
+            return prompt
+        if isinstance(prompt, bytes | Mapping) or not isinstance(prompt, Iterable):
+            raise InvalidRequest(f"a prompt is text, messages or a Request, not {_kind(prompt)}")
+        messages = tuple(prompt)
+        _check(messages)
+        return cls(messages=messages)
 
     def having(self, **options: object) -> Request:
         """A copy with other options; an unknown one is named."""
@@ -106,6 +117,23 @@ class Request:
             unknown = sorted(set(options) - set(known))
             told = ", ".join(known)
             raise TypeError(f"unknown request option {unknown}; known: {told}") from None
+
+
+Prompt = str | Request | Message | Iterable[Message]  # what callers like to write
+
+
+def _check(messages: Iterable[object]) -> None:
+    for n, message in enumerate(messages):
+        if not isinstance(message, Message):
+            raise InvalidRequest(
+                f"messages[{n}] is {_kind(message)}; make one with user(...), assistant(...), "
+                "system(...) or Message(role, parts)"
+            )
+
+
+def _kind(value: object) -> str:
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
 def system(text: str) -> Message:

@@ -56,6 +56,13 @@ class Described(Protocol):
 
 
 @runtime_checkable
+class Closable(Protocol):
+    """A provider with connections of its own."""
+
+    async def aclose(self) -> None: ...
+
+
+@runtime_checkable
 class Sized(Protocol):
     """A provider that can find out a model's window, which may take a while; rarely asked."""
 

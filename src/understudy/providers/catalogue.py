@@ -97,7 +97,7 @@ def on_loopback(host: str) -> bool:
 
 def key_in(vendor: Vendor, env: Mapping[str, str]) -> str:
     """The vendor's key from the environment, "" if none is set."""
-    return next((env[name] for name in vendor.keys if env.get(name)), "")
+    return next((key for name in vendor.keys if (key := env.get(name, "").strip())), "")
 
 
 def url_in(vendor: Vendor, env: Mapping[str, str]) -> str:

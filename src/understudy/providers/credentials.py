@@ -32,8 +32,11 @@ class Credential:
 
 
 def credentials(keys: Iterable[str]) -> tuple[Credential, ...]:
-    """One key is `default`, several are `key1`, `key2`, …; blank ones do not count."""
-    given = [key for key in keys if key]
+    """One key is `default`, several are `key1`, `key2`, …; blank ones do not count.
+
+    Blanks round a key are not part of it: a key read from a file ends with a line break.
+    """
+    given = [found for key in keys if (found := key.strip())]
     if len(given) <= 1:
         return (Credential("default", given[0] if given else ""),)
     return tuple(Credential(f"key{n}", key) for n, key in enumerate(given, 1))

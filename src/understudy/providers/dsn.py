@@ -32,7 +32,7 @@ def read_dsn(text: str, variable: str) -> DSN:
         else "the scheme is missing"
         if not scheme
         else "the host is missing"
-        if not host
+        if not host or host.startswith("/")
         else ""
     )
     if wrong:

@@ -55,15 +55,18 @@ class Pause:
 class Chunks:
     """A stream piece by piece: texts, events, pauses; an exception breaks it off there."""
 
-    pieces: tuple[str | Event | Beat | Pause | Exception, ...]
+    pieces: tuple[str | Event | Beat | Pause | BaseException, ...]
 
-    def __init__(self, *pieces: str | Event | Beat | Pause | Exception) -> None:
+    def __init__(self, *pieces: str | Event | Beat | Pause | BaseException) -> None:
         object.__setattr__(self, "pieces", pieces)
 
 
 HANG = Pause(math.inf)  # never comes back
 
-Outcome = int | str | Exception | Response | Http | Pause | Chunks
+_Failure = int | BaseException | type[BaseException] | Http
+_Told = _Failure | Response | Chunks
+Outcome = _Told | str | Pause
+KINDS = (int, str, BaseException, Response, Http, Pause, Chunks)  # and classes of exceptions
 
 
 class Fake:
@@ -91,6 +94,12 @@ class Fake:
 
     def script(self, model: str, *outcomes: Outcome) -> Fake:
         """Queue outcomes: a status, a text, an exception, a Response, Http, Pause or Chunks."""
+        for outcome in outcomes:
+            if not isinstance(outcome, KINDS) and not _raisable(outcome):
+                raise TypeError(
+                    f"cannot script {outcome!r}; give a status, a text, an exception, "
+                    "a Response, Http, Pause or Chunks"
+                )
         with self._lock:
             self._queues.setdefault(model, deque()).extend(outcomes)
         return self
@@ -125,7 +134,7 @@ class Fake:
         else:
             self._fail(outcome, call, stream=True)
 
-    async def _next(self, call: Call) -> int | Exception | Response | Http | Chunks:
+    async def _next(self, call: Call) -> _Told:
         """The next outcome for this model, after the pauses scripted before it."""
         with self._lock:
             self.calls.append((call.model, call.request))
@@ -152,7 +161,7 @@ class Fake:
         for piece in chunks.pieces:
             if isinstance(piece, Pause):
                 await self._silence(piece)
-            elif isinstance(piece, Exception):
+            elif isinstance(piece, BaseException):
                 raise piece
             elif isinstance(piece, Beat):
                 yield piece
@@ -176,8 +185,8 @@ class Fake:
         elif left > 0:
             await asyncio.sleep(left)
 
-    def _fail(self, outcome: int | Exception | Http, call: Call, *, stream: bool) -> NoReturn:
-        if isinstance(outcome, Exception):
+    def _fail(self, outcome: _Failure, call: Call, *, stream: bool) -> NoReturn:
+        if isinstance(outcome, BaseException | type):
             raise outcome
         http = Http(outcome) if isinstance(outcome, int) else outcome
         verdict = classify(
@@ -197,6 +206,10 @@ class Fake:
         )
         error.retry_source = verdict.source
         raise error
+
+
+def _raisable(outcome: object) -> bool:
+    return isinstance(outcome, type) and issubclass(outcome, BaseException)
 
 
 def events_of(response: Response) -> list[Event]:

@@ -7,7 +7,8 @@ words cleared of secrets, and a billing label.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TypedDict, Unpack
 from urllib.parse import urlsplit
 
 from understudy.core.classify import classify
@@ -19,7 +20,6 @@ from understudy.dialects.table import dialect_named
 from understudy.messages.capabilities import Capabilities
 from understudy.messages.response import BEAT, Beat, Event, Response
 from understudy.providers.base import Call, Patience
-from understudy.providers.catalogue import Vendor
 from understudy.providers.credentials import Credential, credentials, redact
 from understudy.providers.facts import facts, limits
 from understudy.providers.pool import Pool
@@ -32,6 +32,15 @@ SEEN_MOST = 64  # refusals that are known again
 SEEN_BYTES = 4096  # of body; a longer one is read anew
 # In headers that a verdict may rest on.
 TELLING = (b"retry", b"reset", b"limit", b"\nx-am", b"\nx-ms-")
+
+
+class Seconds(TypedDict, total=False):
+    """Limits of time, under the names they have in a gateway's file."""
+
+    connect_timeout: float
+    first_byte_timeout: float
+    idle_timeout: float
+    response_timeout: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +58,19 @@ class Settings:
     vendor: str = ""  # whose habits to expect; "" means those of its name
     transport: Transport | None = None  # a pool of its own if none is given
 
+    def within(self, seconds: Seconds) -> Settings:
+        """The same with other limits of time."""
+        if unknown := sorted(set(seconds) - Seconds.__annotations__.keys()):
+            known = ", ".join(Seconds.__annotations__)
+            raise TypeError(f"unknown option {unknown[0]!r} of a provider; of time it has {known}")
+        patience = Patience(
+            seconds.get("first_byte_timeout", self.patience.first_byte),
+            seconds.get("idle_timeout", self.patience.idle),
+            seconds.get("response_timeout", self.patience.response),
+        )
+        connect = seconds.get("connect_timeout", self.limits.connect)
+        return replace(self, patience=patience, limits=replace(self.limits, connect=connect))
+
 
 AUTH: dict[str, Callable[[str], dict[str, str]]] = {
     "bearer": lambda key: {"authorization": f"Bearer {key}"},
@@ -59,6 +81,12 @@ AUTH: dict[str, Callable[[str], dict[str, str]]] = {
 }
 AUTH_OF_DIALECT = {"anthropic": "x-api-key", "gemini": "x-goog-api-key"}
 HEADERS_OF_DIALECT = {"anthropic": {"anthropic-version": "2023-06-01"}}
+
+
+def plain_url(url: str) -> str:
+    """An address for people: what stands before an `@` may be half of a token."""
+    scheme, mark, rest = url.partition("://")
+    return f"{scheme}{mark}…@{rest.rpartition('@')[2]}" if "@" in rest else url
 
 
 def transport_to(base_url: str, env: Mapping[str, str]) -> Transport | None:
@@ -80,7 +108,9 @@ class HttpProvider:
         api_key: str = "",
         api_keys: Sequence[str] = (),
         settings: Settings = Settings(),  # noqa: B008 - frozen
+        **seconds: Unpack[Seconds],
     ) -> None:
+        settings = settings.within(seconds) if seconds else settings
         self.name = name
         self.base_url = base_url.rstrip("/")
         self.dialect: Dialect = dialect_named(dialect, settings.quirks)
@@ -93,38 +123,16 @@ class HttpProvider:
         self._secrets = tuple(secret for secret in given if len(secret) >= 4)
         self._transport: Transport = settings.transport or Pool()
         self._pool = self._transport if isinstance(self._transport, Pool) else None
-        self._origin = Origin.from_url(self.base_url) if self.base_url else None
+        self._origin = None if settings.missing else Origin.from_url(self.base_url)
         self._prefix = urlsplit(self.base_url).path.rstrip("/")
         self._heads: dict[tuple[str, str], bytes] = {}
         self._vendor = settings.vendor or name
         self._takes: dict[str, Capabilities] = {}
         self._refusals: dict[tuple[int, bool, bytes], tuple[Verdict, str]] = {}
 
-    @classmethod
-    def of_vendor(
-        cls, name: str, vendor: Vendor, *, base_url: str, api_key: str, env: Mapping[str, str]
-    ) -> HttpProvider:
-        """A provider from a row of the catalogue; it exists without a key, and says so if used."""
-        missing = ""
-        if not base_url:
-            where = f"LLM_{name.upper().replace('-', '_')}={vendor.name}://[token@]host"
-            missing = f"no address for provider {name!r}; set {where}"
-        elif vendor.key_needed and not api_key:
-            missing = f"no key for provider {name!r}; set {' or '.join(vendor.keys)}"
-        settings = Settings(
-            auth=vendor.auth,
-            quirks=vendor.quirks,
-            missing=missing,
-            vendor=vendor.name,
-            transport=transport_to(base_url, env),
-        )
-        return cls(
-            name, dialect=vendor.dialect, base_url=base_url, api_key=api_key, settings=settings
-        )
-
     def __repr__(self) -> str:
         keys = ", ".join(str(c) for c in self._credentials)
-        return f"<HttpProvider {self.name} {self.dialect.name} {self.base_url} {keys}>"
+        return f"<HttpProvider {self.name} {self.dialect.name} {plain_url(self.base_url)} {keys}>"
 
     def capabilities(self, model: str) -> Capabilities:
         known = self._takes.get(model)
@@ -212,7 +220,7 @@ class HttpProvider:
         return await self.send(self.dialect.path(call.model, stream), body, call.credential)
 
     def _outgoing(self, path: str, body: bytes, credential: str) -> Outgoing:
-        if self.settings.missing or self._origin is None:
+        if self._origin is None:
             raise ProviderError(
                 Fault.AUTH, status_code=401, message=self.settings.missing, billing="not_sent"
             )
