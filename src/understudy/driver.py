@@ -22,6 +22,7 @@ from understudy.core.words import in_seconds
 from understudy.messages.capabilities import ANYTHING, Capabilities
 from understudy.messages.fit import fit, needs_work
 from understudy.messages.request import Request
+from understudy.providers.answer import CutShort
 from understudy.providers.base import Call, Described, Patience, Provider, Sized
 from understudy.timers import Watchdog, Watches
 
@@ -137,6 +138,18 @@ def overdue(step: Try, seconds: float, phase: str = "pre_first_byte") -> Excepti
     return Stall(phase, step.target.provider, seconds)
 
 
+def broken_off(seconds: float) -> ProviderError:
+    """A plain answer began to come and was not whole in time."""
+    message = f"the answer broke off: part of it came, and no more within {in_seconds(seconds)}"
+    return ProviderError(Fault.TRANSIENT, message=message, billing="maybe_billed")
+
+
+def _over(step: Try, seconds: float, phase: str, cut: BaseException | None) -> Exception:
+    error = overdue(step, seconds, phase)
+    late = isinstance(error, Stall) and phase == "pre_first_byte" and isinstance(cut, CutShort)
+    return broken_off(seconds) if late else error
+
+
 def guard(
     clock: Clock, step: Try, seconds: float, phase: str, watches: Watches
 ) -> AbstractContextManager[object]:
@@ -150,4 +163,4 @@ def guard(
     limit = term(step, seconds)
     if limit == math.inf:
         return nullcontext()
-    return Watchdog(watches.here(), limit, partial(overdue, step, seconds, phase))
+    return Watchdog(watches.here(), limit, partial(_over, step, seconds, phase))

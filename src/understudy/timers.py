@@ -155,14 +155,17 @@ class Watches:
 class Watchdog:
     """Ends the block it guards after so many seconds by raising what it was given.
 
-    It cancels the task and turns that cancellation, and only that one, into its error: if the
-    caller cancelled as well, the caller wins (contract F1, C7).
+    It cancels the task and turns that cancellation, and only that one, into its error, which is
+    made of it: if the caller cancelled as well, the caller wins (contract F1, C7).
     """
 
     __slots__ = ("_error", "_fired", "_outside", "_seconds", "_task", "_watch")
 
     def __init__(
-        self, watch: Shared | Alone, seconds: float, error: Callable[[], Exception]
+        self,
+        watch: Shared | Alone,
+        seconds: float,
+        error: Callable[[BaseException | None], Exception],
     ) -> None:
         self._watch = watch
         self._seconds = seconds
@@ -188,7 +191,7 @@ class Watchdog:
             return
         inside = self._task.uncancel() <= self._outside
         if inside and (kind is None or issubclass(kind, asyncio.CancelledError)):
-            raise self._error() from error
+            raise self._error(error) from error
 
     def fire(self) -> None:
         self._fired = True

@@ -16,7 +16,7 @@ from understudy.core.errors import OutOfTime, ProviderError, Stall, bare
 from understudy.core.faults import Fault
 from understudy.core.walk import Try
 from understudy.dialects.base import Garbled, Truncated, WireError
-from understudy.driver import Cast, overdue, term
+from understudy.driver import Cast, broken_off, overdue, term
 from understudy.gateway.flows import Flow
 from understudy.gateway.http import Reply
 from understudy.messages.response import Usage
@@ -79,8 +79,7 @@ class Hop:
         if self._over:
             return
         if self._reply is None:
-            own = self._own() if self._preparing is None else 0.0
-            return self._fail(overdue(self._step, own))
+            return self._fail(self._overdue(self._own() if self._preparing is None else 0.0))
         now, deadline = self._cast.stage.clock(), self._step.deadline
         due = min(self._heard + self._idle, deadline)
         if now < due:
@@ -89,6 +88,9 @@ class Hop:
             self._fail(OutOfTime("the request's own time was up"))
         else:
             self._fail(Stall("mid_stream", self._step.target.provider, self._idle))
+
+    def _overdue(self, own: float) -> Exception:
+        return overdue(self._step, own)
 
     def stop(self) -> None:
         """Nobody wants to know any more. Whatever is open is closed."""
@@ -259,6 +261,10 @@ class Whole(Posted):
 
     def _own(self) -> float:
         return self._provider.patience.response
+
+    def _overdue(self, own: float) -> Exception:
+        error = super()._overdue(own)
+        return broken_off(own) if isinstance(error, Stall) and self._parts else error
 
     def _arrived(self, data: bytes | None, last: bool) -> None:
         at_once = last and data is not None and self._parts is None  # as nearly always

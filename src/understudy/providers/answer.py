@@ -24,6 +24,10 @@ LEFTOVER = 16 * 1024  # bytes and
 LINGER = 1.0  # seconds that the end of an answer may still take once nobody reads it
 
 
+class CutShort(asyncio.CancelledError):
+    """Who read a whole answer was cancelled when part of it was here already."""
+
+
 class Source(Protocol):
     """Where the bytes come from. Not touched again once it ended the answer."""
 
@@ -244,4 +248,6 @@ class Answer:
         except asyncio.CancelledError:
             self._waiter = None
             self.close()
+            if self._size and self._whole:
+                raise CutShort from None
             raise
