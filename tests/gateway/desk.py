@@ -61,10 +61,13 @@ class Heard:
 
 @dataclass
 class Plays:
-    """What an upstream answers; `body` may be pieces, and waits between them."""
+    """What an upstream answers; `body` may be pieces, and waits between them.
+
+    A piece that is None breaks the connection off there.
+    """
 
     status: int = 200
-    body: bytes | tuple[bytes | asyncio.Event, ...] = b""
+    body: bytes | tuple[bytes | asyncio.Event | None, ...] = b""
     headers: dict[str, str] = field(default_factory=dict)
 
 
@@ -126,6 +129,8 @@ class Upstream:
         head = "".join(f"{name}: {value}\r\n" for name, value in lines)
         writer.write(f"HTTP/1.1 {plays.status} X\r\n{head}\r\n".encode())
         for piece in pieces:
+            if piece is None:
+                raise EOFError
             if isinstance(piece, asyncio.Event):
                 await piece.wait()
             else:
@@ -315,7 +320,7 @@ HELLO_STREAM = (chunk("he"), chunk("llo"), chunk("", "stop"), DONE)
 
 
 def always(
-    body: bytes | tuple[bytes | asyncio.Event, ...] | None = None, status: int = 200
+    body: bytes | tuple[bytes | asyncio.Event | None, ...] | None = None, status: int = 200
 ) -> Play:
     return lambda _: Plays(status, answer() if body is None else body)
 

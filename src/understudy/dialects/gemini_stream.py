@@ -118,6 +118,12 @@ class GeminiReader(PayloadReader):
             self._calls += isinstance(part, ToolCall)
             tell(part, events)
 
+    @property
+    def finished(self) -> bool:
+        """A reason to have finished has come; nothing but counts can follow."""
+        self._recall()
+        return bool(finish_of({**self._chunk, "candidates": [self._candidate]}))
+
     def _finish(self, events: list[Event]) -> None:
         self._recall()
         chunk: dict[str, Json] = {**self._chunk, "candidates": [self._candidate]}

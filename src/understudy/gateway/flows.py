@@ -18,6 +18,7 @@ from understudy.dialects.base import (
     Truncated,
     WireError,
 )
+from understudy.dialects.gemini_stream import GeminiReader
 from understudy.gateway.glance import content_in
 from understudy.gateway.scan import Scan
 from understudy.messages.response import Event, Response, Usage
@@ -46,6 +47,10 @@ class Flow(Protocol):
     def done(self) -> bool:
         """Nothing that matters can follow, though the connection may still be open."""
 
+    @property
+    def whole(self) -> bool:
+        """The connection breaks, or is silent: had everything come that matters?"""
+
     def hold(self, data: bytes) -> bool:
         """One more piece from before the content; is the first content in hand now?"""
 
@@ -66,7 +71,7 @@ class Alike:
     """Bytes through: the client speaks the target's dialect."""
 
     usage: Usage | None = None
-    done = False  # the end of the connection's answer is the end, unless there is nonsense
+    done = False
     alive = False
     _reader: StreamReader | None = None  # made when a glance does not tell
     _size = 0
@@ -133,6 +138,7 @@ class Alike:
     def _commit(self) -> None:
         first = self.first
         self._scan.feed(first)
+        self.done = self._scan.ended
         if self._scan.garbled:
             self.done = True
             first = first[: self._scan.good]
@@ -145,8 +151,14 @@ class Alike:
         if scan.garbled:
             self.done = True
             data = data[: scan.good]
+        elif scan.over:
+            self.done = scan.ended
         # An upstream's last words go through as they came, but never with our key in them.
         return self._provider.clear_body(data) if scan.error else data
+
+    @property
+    def whole(self) -> bool:
+        return self._scan.whole
 
     def over(self) -> bytes:
         if self._scan.error:
@@ -182,6 +194,11 @@ class Translated:
     @property
     def done(self) -> bool:
         return self._complete or self._reader.failure is not None
+
+    @property
+    def whole(self) -> bool:
+        # Gemini's streams have no end mark: a finish is all there is to wait for.
+        return self._complete or (isinstance(self._reader, GeminiReader) and self._reader.finished)
 
     def hold(self, data: bytes) -> bool:
         before = self._reader.beats

@@ -85,9 +85,9 @@ class Hop:
         if now < due:
             self._await(due - now)
         elif now >= deadline:
-            self._fail(OutOfTime("the request's own time was up"))
+            self._give_up(OutOfTime("the request's own time was up"))
         else:
-            self._fail(Stall("mid_stream", self._step.target.provider, self._idle))
+            self._give_up(Stall("mid_stream", self._step.target.provider, self._idle))
 
     def _overdue(self, own: float) -> Exception:
         return overdue(self._step, own)
@@ -105,6 +105,10 @@ class Hop:
     def _end(self) -> None:
         self._over = True
         self._watch.end(self)
+
+    def _give_up(self, error: Exception) -> None:
+        """Nothing came any more."""
+        self._fail(error)
 
     def _fail(self, error: Exception) -> None:
         self.stop()
@@ -330,7 +334,7 @@ class Streamed(Posted):
     def _passed(self, data: bytes | None, last: bool) -> None:
         """After it."""
         if data is None:
-            return self._fail(_cut(self._broken_off()))
+            return self._give_up(_cut(self._broken_off()))
         reply, flow, answer = self._reply, self.flow, self._answer
         assert reply is not None
         assert answer is not None
@@ -350,6 +354,15 @@ class Streamed(Posted):
                 call_later(self._cast.stage.clock, REST, answer.resume)
         except Exception as error:  # noqa: BLE001 - the walk decides what to do with it
             self._fail(self._no_answer(error, begun=True))
+
+    def _give_up(self, error: Exception) -> None:
+        """What is whole needs no more, whatever becomes of its connection."""
+        if not self.flow.whole:
+            return self._fail(error)
+        try:
+            self._finish()
+        except Exception as problem:  # noqa: BLE001 - the walk decides what to do with it
+            self._fail(self._no_answer(problem, begun=True))
 
     def _progressed(self) -> bool:
         """Note the time; was the last progress a mere moment ago?"""

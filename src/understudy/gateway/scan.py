@@ -2,7 +2,7 @@
 
 After the commit point chunks go through as they came. They are only searched, with plain byte
 searches, for marks that cannot stand inside a JSON string: there a line break is escaped, and so
-is every quote. Where something looks like an error, that line alone is decoded.
+is every quote. Where something looks like an error or an end, that line alone is decoded.
 """
 
 from __future__ import annotations
@@ -15,15 +15,22 @@ import msgspec
 from understudy.dialects.base import Garbled, StreamReader, Truncated
 from understudy.messages.response import Response, Usage
 
+RESPONSES_END = (b"completed", b"incomplete", b"failed", b"cancelled")
 LINE_MAX = 64 * 1024  # bytes of an unfinished line that are kept
 BRACE = ord("{")
+REASONS = ("finish_reason", "finishReason", "blockReason")
 
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """One dialect's marks. `over` ends a stream for good; `finish` is enough if it just closes."""
+    """One dialect's marks. `over` ends a stream for good; `finish` is enough if it just closes.
+
+    Without an end mark of its own a dialect's finish is all there is: then it may also break.
+    """
 
     over: tuple[bytes, ...] = ()
+    ends: tuple[object, ...] = ()  # what `over` means, if its line is an object
+    breaks: tuple[bytes, ...] = (b"\n\n", b"\n\r\n")  # behind an event
     finish: tuple[bytes, ...] = ()
     error: tuple[bytes, ...] = (b'"error"',)  # worth a closer look
     usage: tuple[bytes, ...] = (b'"usage":{', b'"usage": {')  # lines that tell what was used
@@ -36,6 +43,7 @@ MARKS = {
     "openai": Marks(
         over=(b"\ndata: [DONE]", b"\ndata:[DONE]"),
         finish=(b'"finish_reason":"', b'"finish_reason": "'),
+        quiet=(b'"delta":{}',),
         last=b'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n',
         tail=4096,
     ),
@@ -43,13 +51,15 @@ MARKS = {
         over=tuple(
             b'"type":%b"response.%b"' % (blank, end)
             for blank in (b"", b" ")
-            for end in (b"completed", b"incomplete", b"failed", b"cancelled")
+            for end in RESPONSES_END
         ),
+        ends=tuple(f"response.{end.decode()}" for end in RESPONSES_END),
         error=(b'"type":"error"', b'"type": "error"', b'"response.failed"', b'\ndata: {"error"'),
-        quiet=(b'"type":"keepalive"', b'"type": "keepalive"'),
+        quiet=(b'"type":"keepalive"', b'"type": "keepalive"', b'"type":"response.in_progress"'),
     ),
     "anthropic": Marks(
         over=(b'"type":"message_stop"', b'"type": "message_stop"'),
+        ends=("message_stop",),
         quiet=(b'"type":"ping"', b'"type": "ping"'),
         last=b'event: message_stop\ndata: {"type":"message_stop"}\n\n',
         tail=4096,
@@ -59,7 +69,10 @@ MARKS = {
         usage=(b'"usageMetadata":{', b'"usageMetadata": {'),
     ),
     "ollama": Marks(
-        over=(b'"done":true', b'"done": true'), usage=(b'"eval_count":', b'"eval_count": ')
+        over=(b'"done":true', b'"done": true'),
+        ends=(True,),
+        breaks=(b"\n",),
+        usage=(b'"eval_count":', b'"eval_count": '),
     ),
 }
 
@@ -70,6 +83,7 @@ class Scan:
     __slots__ = (
         "_marks",
         "_rest",
+        "_seen",
         "alive",
         "error",
         "finished",
@@ -82,6 +96,7 @@ class Scan:
     def __init__(self, dialect: str) -> None:
         self._marks = MARKS[dialect]
         self._rest = b"\n"  # the line that is not finished yet, with the break before it
+        self._seen = b""  # the last chunk, with what was left of those before
         self.over = False
         self.finished = False  # the answer's own end was told, though not the stream's
         self.error = b""  # an error's payload, for the classifier
@@ -92,12 +107,13 @@ class Scan:
 
     def feed(self, data: bytes) -> None:
         """Look at a chunk."""
-        marks, window = self._marks, self._rest + data
+        marks = self._marks
+        window = self._seen = self._rest + data
         last = window.rfind(b"\n")
         self._rest = window[max(last, len(window) - LINE_MAX) :]
         tail = window[-marks.tail :] if len(window) > marks.tail > 0 else window
-        self.over = self.over or _any(marks.over, tail)
-        self.finished = self.finished or _any(marks.finish, tail)
+        self.over = self.over or (_any(marks.over, tail) and self._ends(window))
+        self.finished = self.finished or (_any(marks.finish, tail) and _finishes(window))
         if not self.error and _any(marks.error, window):
             self.error = _error(window)
         if _any(marks.usage, window):
@@ -114,8 +130,35 @@ class Scan:
             self.alive = b"[DONE]" in data  # comments and blank lines are silence
 
     @property
+    def ended(self) -> bool:
+        """Was the last chunk the end, up to its last line break? Nothing that matters follows."""
+        return self.over and self._seen.endswith(self._marks.breaks)
+
+    @property
     def complete(self) -> bool:
-        return (self.over or self.finished) and not self.error
+        """The connection's answer ended here: was it the stream's end?"""
+        return not self.error and (self._over or self.finished or _finishes(self._seen))
+
+    @property
+    def whole(self) -> bool:
+        """The connection broke here, or is silent: had everything come that matters?"""
+        return self.complete and (self._over or not self._marks.over)
+
+    @property
+    def _over(self) -> bool:
+        """Also if the end is written in a rarer way, or without a last line break."""
+        return self.over or self._ends(self._seen)
+
+    def _ends(self, window: bytes) -> bool:
+        """Is one of these lines the stream's end? A mark deep within an object is none."""
+        ends = self._marks.ends
+        if not ends:
+            return _any(self._marks.over, window)
+        for line in window.split(b"\n"):
+            value = _object(line)
+            if value is not None and (value.get("type") in ends or value.get("done") in ends):
+                return True
+        return len(window) >= LINE_MAX and _any(self._marks.over, window)  # too long to be kept
 
     def usage(self, reader: StreamReader) -> Usage | None:
         """What was used, read from the lines that told it; None if none did."""
@@ -155,6 +198,30 @@ def _any(marks: tuple[bytes, ...], window: bytes) -> bool:
     return False
 
 
+def _object(line: bytes) -> dict[str, object] | None:
+    payload = line.removeprefix(b"data:").strip(b" \r,[")
+    if not payload.startswith(b"{"):
+        return None
+    try:
+        value = msgspec.json.decode(payload)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None  # half a line: it is looked at again when it is whole
+    return value if isinstance(value, dict) else None
+
+
+def _finishes(window: bytes) -> bool:
+    """Does one of these lines give a reason to have finished? `null` and "" are none."""
+    for line in window.split(b"\n"):
+        value = _object(line)
+        if value is None:
+            continue
+        told = [value.get("choices"), value.get("candidates"), [value.get("promptFeedback")]]
+        for one in (one for group in told if isinstance(group, list) for one in group):
+            if isinstance(one, dict) and any(one.get(name) for name in REASONS):
+                return True
+    return False
+
+
 def _is_bad(line: bytes, last: bool) -> bool:
     """A data line of bare words, or an object cut short where its event ends."""
     if not line.startswith(b"data:"):
@@ -168,17 +235,7 @@ def _is_bad(line: bytes, last: bool) -> bool:
 def _error(window: bytes) -> bytes:
     """The payload of the first line that is an error; "" if none is."""
     for line in window.split(b"\n"):
-        payload = line.removeprefix(b"data:").strip(b" \r,[")
-        if payload.startswith(b"{") and _is_error(payload):
-            return payload
+        value = _object(line)
+        if value and (value.get("error") or value.get("type") in ("error", "response.failed")):
+            return line.removeprefix(b"data:").strip(b" \r,[")
     return b""
-
-
-def _is_error(payload: bytes) -> bool:
-    try:
-        value = msgspec.json.decode(payload)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return False  # half a line: it is looked at again when it is whole
-    if not isinstance(value, dict):
-        return False
-    return bool(value.get("error")) or value.get("type") in ("error", "response.failed")
