@@ -25,7 +25,7 @@ from understudy import (
 from understudy.providers.base import Call
 from understudy.providers.credentials import Credential, credentials, redact
 from understudy.providers.dsn import DSN
-from understudy.providers.http import Settings
+from understudy.providers.http import Settings, joined
 from understudy.providers.pool import Pool
 from understudy.testing import Fake, told
 
@@ -122,6 +122,22 @@ def test_credentials_show_label_and_fingerprint_only() -> None:
 )
 def test_what_looks_like_a_key_is_cleared_even_if_it_is_not_ours(text: str) -> None:
     assert "[redacted]" in redact(text)
+
+
+@pytest.mark.parametrize(
+    ("base", "path", "whole"),
+    [
+        ("", "/v1/messages", "/v1/messages"),
+        ("/v1", "/v1/messages", "/v1/messages"),
+        ("/a/v1beta", "/v1beta/models/m:x", "/a/v1beta/models/m:x"),
+        ("/api", "/api/chat", "/api/chat"),
+        ("/v1", "/chat/completions", "/v1/chat/completions"),
+    ],
+)
+def test_a_base_url_may_hold_the_first_step_of_its_dialect_s_paths(
+    base: str, path: str, whole: str
+) -> None:
+    assert joined(base, path) == whole
 
 
 def test_a_caller_who_leaves_a_stream_closes_the_upstream_connection() -> None:

@@ -83,6 +83,12 @@ AUTH_OF_DIALECT = {"anthropic": "x-api-key", "gemini": "x-goog-api-key"}
 HEADERS_OF_DIALECT = {"anthropic": {"anthropic-version": "2023-06-01"}}
 
 
+def joined(prefix: str, path: str) -> str:
+    """A dialect's path below a base URL. Many write its first step there already: `…/v1beta`."""
+    step = "/" + path.split("/")[1]
+    return (prefix[: -len(step)] if prefix.endswith(step) else prefix) + path
+
+
 def plain_url(url: str) -> str:
     """An address for people: what stands before an `@` may be half of a token."""
     scheme, mark, rest = url.partition("://")
@@ -230,7 +236,7 @@ class HttpProvider:
     def _head(self, path: str, label: str) -> bytes:
         """Rendered once per path and credential; few of both."""
         assert self._origin is not None
-        whole, headers = self._prefix + path, self._headers(self._by_label[label])
+        whole, headers = joined(self._prefix, path), self._headers(self._by_label[label])
         head = render_head("POST", self._origin, whole, headers)
         if len(self._heads) > 256:
             self._heads.clear()
