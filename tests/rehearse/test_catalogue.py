@@ -11,7 +11,6 @@ import pytest
 from tests.rig import run
 from tests.served import BASES, house, listening, provider
 from understudy import AVAILABILITY, FAIL_FAST, ChainExhausted, Policy, ProviderError, Registry
-from understudy.core.faults import Fault
 from understudy.core.target import Attempt
 from understudy.gateway.record import Opening, Record
 from understudy.messages.response import TextDelta
@@ -24,6 +23,7 @@ from understudy.rehearse.named import Named
 from understudy.rehearse.phrases import END_MARKS, voice
 from understudy.rehearse.script import parse
 from understudy.rehearse.server import FakeServer
+from understudy.rehearse.wire import HANG, Drip
 from understudy.testing import Fake, ManualClock
 
 QUICK = Settings(
@@ -34,8 +34,6 @@ QUICK = Settings(
 PATIENT = Settings(
     patience=Patience(first_byte=10, idle=10, response=10), limits=Limits(max_reply=1 << 20)
 )
-# What has to be waited for; not for long.
-SILENT = (Fault.STALL_PRE_FIRST_BYTE, Fault.STALL_MID_STREAM)
 DIALECTS = ("openai", "anthropic", "gemini", "responses", "ollama")
 PATHS = {
     "openai": "/v1/chat/completions",
@@ -78,10 +76,16 @@ class Seen:
     backups: int
 
 
+def takes_time(row: Named) -> bool:
+    """What has to be waited for; not for long."""
+    steps = (*(row.plain or ()), *(row.stream or ()))
+    return any(step == HANG or isinstance(step, Drip) for step in steps)
+
+
 async def shown(row: Named, dialect: str, *, stream: bool, policy: Policy) -> Seen:
     """Ask a gateway in front of the faulty target and a healthy backup."""
     keeping = Keeping()
-    settings = QUICK if row.fault in SILENT else PATIENT
+    settings = QUICK if takes_time(row) else PATIENT
     async with FakeServer(parse(f"fine: {BACKUP!r} ...")) as server:
         head = provider(dialect, server.address, "head", settings)
         tail = provider(dialect, server.address, "tail", settings)
