@@ -17,6 +17,7 @@ from understudy.messages.response import Response, Usage
 
 RESPONSES_END = (b"completed", b"incomplete", b"failed", b"cancelled")
 LINE_MAX = 64 * 1024  # bytes of an unfinished line that are kept
+QUIET_MAX = 4096  # bytes within which an event that says nothing has said so
 BRACE = ord("{")
 REASONS = ("finish_reason", "finishReason", "blockReason")
 
@@ -81,12 +82,12 @@ class Scan:
     """One stream, chunk by chunk."""
 
     __slots__ = (
+        "_finish",
         "_marks",
         "_rest",
         "_seen",
         "alive",
         "error",
-        "finished",
         "garbled",
         "good",
         "over",
@@ -98,7 +99,7 @@ class Scan:
         self._rest = b"\n"  # the line that is not finished yet, with the break before it
         self._seen = b""  # the last chunk, with what was left of those before
         self.over = False
-        self.finished = False  # the answer's own end was told, though not the stream's
+        self._finish = b""  # where the answer's own end was told, it seems, though not the stream's
         self.error = b""  # an error's payload, for the classifier
         self.alive = False  # was the last chunk any progress
         self.garbled = False  # a finished line is no event
@@ -112,8 +113,9 @@ class Scan:
         last = window.rfind(b"\n")
         self._rest = window[max(last, len(window) - LINE_MAX) :]
         tail = window[-marks.tail :] if len(window) > marks.tail > 0 else window
-        self.over = self.over or (_any(marks.over, tail) and self._ends(window))
-        self.finished = self.finished or (_any(marks.finish, tail) and _finishes(window))
+        self.over = self.over or (_any(marks.over, tail) and self._ends(tail))
+        if _any(marks.finish, tail):
+            self._finish = tail
         if not self.error and _any(marks.error, window):
             self.error = _error(window)
         if _any(marks.usage, window):
@@ -125,7 +127,7 @@ class Scan:
         if starts != ends or others > window.count(b"\ndata: [DONE]", 0, last):
             self._judge(window, len(window) - len(data))
         if BRACE in data:
-            self.alive = not (_any(marks.quiet, data) and self._only_quiet(data))
+            self.alive = not (_any(marks.quiet, data[:QUIET_MAX]) and self._only_quiet(data))
         else:
             self.alive = b"[DONE]" in data  # comments and blank lines are silence
 
@@ -137,7 +139,7 @@ class Scan:
     @property
     def complete(self) -> bool:
         """The connection's answer ended here: was it the stream's end?"""
-        return not self.error and (self._over or self.finished or _finishes(self._seen))
+        return not self.error and (self._over or _finishes(self._seen) or _finishes(self._finish))
 
     @property
     def whole(self) -> bool:
@@ -154,7 +156,7 @@ class Scan:
         ends = self._marks.ends
         if not ends:
             return _any(self._marks.over, window)
-        for line in window.split(b"\n"):
+        for line in reversed(window.split(b"\n")):  # an end is among the last
             value = _object(line)
             if value is not None and (value.get("type") in ends or value.get("done") in ends):
                 return True
@@ -187,7 +189,7 @@ class Scan:
                 self.used[1:] = [line] if self.used[:1] != [line] else []  # the first stays
 
     def _only_quiet(self, data: bytes) -> bool:
-        return data.count(b"data:") == sum(data.count(mark) for mark in self._marks.quiet)
+        return data.count(b"data:") == sum(map(data.count, self._marks.quiet))
 
 
 def _any(marks: tuple[bytes, ...], window: bytes) -> bool:
@@ -211,7 +213,7 @@ def _object(line: bytes) -> dict[str, object] | None:
 
 def _finishes(window: bytes) -> bool:
     """Does one of these lines give a reason to have finished? `null` and "" are none."""
-    for line in window.split(b"\n"):
+    for line in reversed(window.split(b"\n")):  # a finish is among the last
         value = _object(line)
         if value is None:
             continue
