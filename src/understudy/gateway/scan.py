@@ -99,7 +99,7 @@ class Scan:
         self._rest = b"\n"  # the line that is not finished yet, with the break before it
         self._seen = b""  # the last chunk, with what was left of those before
         self.over = False
-        self._finish = b""  # where the answer's own end was told, it seems, though not the stream's
+        self._finish = b""  # where, it seems, the answer's end was told, not the stream's
         self.error = b""  # an error's payload, for the classifier
         self.alive = False  # was the last chunk any progress
         self.garbled = False  # a finished line is no event
