@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from understudy.core.errors import InvalidRequest
 from understudy.dialects.json_access import Node
-from understudy.dialects.openai_chat_messages import read_messages, write_messages
-from understudy.dialects.openai_chat_request import read_options, read_request, write_options
+from understudy.dialects.openai_chat.messages import read_messages, write_messages
+from understudy.dialects.openai_chat.request import read_options, read_request, write_options
 from understudy.messages.parts import (
     File,
     Image,

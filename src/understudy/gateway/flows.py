@@ -18,7 +18,7 @@ from understudy.dialects.base import (
     Truncated,
     WireError,
 )
-from understudy.dialects.gemini_stream import GeminiReader
+from understudy.dialects.gemini.stream import GeminiReader
 from understudy.gateway.glance import content_in
 from understudy.gateway.scan import Scan
 from understudy.messages.response import Event, Response, Usage

@@ -1,0 +1,61 @@
+"""Anthropic's Messages API. The base URL has no version: `https://api.anthropic.com`."""
+
+from __future__ import annotations
+
+from understudy.dialects.anthropic.blocks import ISSUER
+from understudy.dialects.anthropic.errors import write_error
+from understudy.dialects.anthropic.request import read_request, write_request
+from understudy.dialects.anthropic.response import DEFAULT_ID, read_response, write_response
+from understudy.dialects.anthropic.stream import AnthropicReader
+from understudy.dialects.anthropic.writer import AnthropicWriter
+from understudy.dialects.base import Garbled, Inbound, StreamReader, StreamWriter
+from understudy.dialects.error_body import read_error, wire_error
+from understudy.dialects.json_access import decode, excerpt, obj, whole
+from understudy.messages.parts import Json
+from understudy.messages.request import Request
+from understudy.messages.response import Response
+
+COUNT_TOKENS_PATH = "/v1/messages/count_tokens"
+
+
+class Anthropic:
+    """The Messages dialect. See `Dialect`."""
+
+    name = ISSUER
+
+    def path(self, model: str, stream: bool) -> str:
+        return "/v1/messages"
+
+    def read_request(self, body: bytes, model: str = "", stream: bool = False) -> Inbound:
+        return read_request(body, model)
+
+    def write_request(self, request: Request, model: str, stream: bool) -> dict[str, Json]:
+        return write_request(request, model, stream)
+
+    def read_response(self, body: bytes) -> Response:
+        return read_response(body)
+
+    def write_response(self, response: Response, model: str) -> dict[str, Json]:
+        return write_response(response, model)
+
+    def reader(self) -> StreamReader:
+        return AnthropicReader()
+
+    def writer(self, model: str, *, id: str = DEFAULT_ID) -> StreamWriter:
+        return AnthropicWriter(model, id)
+
+    def read_error(self, body: bytes) -> str:
+        return read_error(body)
+
+    def write_error(self, status: int, message: str, kind: str) -> dict[str, Json]:
+        return write_error(status, message, kind)
+
+    def read_token_count(self, body: bytes) -> int:
+        """The answer of `COUNT_TOKENS_PATH`."""
+        value = decode(body)
+        count = whole(obj(value).get("input_tokens"))
+        if count is not None:
+            return count
+        if obj(value).get("error"):
+            raise wire_error(body, value)
+        raise Garbled(f"no token count: {excerpt(body)}")

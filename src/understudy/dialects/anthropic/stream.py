@@ -1,0 +1,196 @@
+"""A Messages stream read as it comes: deltas at once, tool calls when they are whole.
+
+Counts in `message_delta` are totals: they replace those of `message_start`. Unknown events and
+unknown deltas are let through into the block they belong to, or passed over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+from understudy.dialects.anthropic.response import read_answered, read_response, response_of
+from understudy.dialects.base import Garbled
+from understudy.dialects.extras import kept
+from understudy.dialects.framed import FramedReader
+from understudy.dialects.json_access import decode, encode, excerpt, items, obj, text, whole
+from understudy.dialects.sse import Frame
+from understudy.messages.parts import Json, ToolCall
+from understudy.messages.response import Event, ReasoningDelta, Response, TextDelta
+
+
+class _Delta(msgspec.Struct):
+    """The deltas that make up nearly all of a stream; rarer ones are decoded again."""
+
+    type: str = ""
+    text: str = ""
+    thinking: str = ""
+    partial_json: str = ""
+
+
+class _Wire(msgspec.Struct):
+    type: str = "error"  # an object without a type is one: `{"error": ...}`
+    index: int = 0
+    delta: _Delta = msgspec.field(default_factory=_Delta)
+
+
+_DECODER = msgspec.json.Decoder(_Wire)
+_SILENT = frozenset(("ping", "keepalive"))
+_STARTS: dict[str, dict[str, Json]] = {
+    "text_delta": {"type": "text"},
+    "thinking_delta": {"type": "thinking"},
+    "signature_delta": {"type": "thinking"},
+}
+
+
+@dataclass(slots=True)
+class _Block:
+    """One content block while it grows."""
+
+    start: dict[str, Json]
+    said: list[str] = field(default_factory=list)  # text or thinking
+    json: list[str] = field(default_factory=list)  # pieces of `input`
+    closed: bool = False
+
+    def start_text(self, kind: str) -> str:
+        return text(self.start.get(kind)) if self.start.get("type") == kind else ""
+
+    def add(self, delta: dict[str, Json]) -> None:
+        """A rare delta: a citation joins the list, anything else replaces the field."""
+        for key, value in delta.items():
+            if key == "citation":
+                self.start["citations"] = [*items(self.start.get("citations")), value]
+            elif key != "type":
+                self.start[key] = value
+
+    def finished(self) -> dict[str, Json]:
+        """The block as a plain answer would hold it."""
+        kind = text(self.start.get("type"))
+        block = dict(self.start)
+        if kind in ("text", "thinking"):
+            block[kind] = text(block.get(kind)) + "".join(self.said)
+        spelled = "".join(self.json)
+        if spelled:  # of a client's tool as text: cut JSON must not cost the call
+            block["input"] = spelled if kind == "tool_use" else _value(spelled)
+        return block
+
+
+def _value(spelled: str) -> Json:
+    try:
+        return decode(spelled.encode())
+    except Garbled:
+        return spelled
+
+
+@dataclass(slots=True)
+class AnthropicReader(FramedReader):
+    """Reads one stream. See `StreamReader`."""
+
+    _message: dict[str, Json] = field(default_factory=dict)
+    _blocks: dict[int, _Block] = field(default_factory=dict)
+
+    def _read(self, frames: list[Frame], events: list[Event]) -> None:
+        for frame in frames:
+            self._take(frame, events)
+            self._started = True
+            if self.done or self.failure:
+                return
+
+    def _whole(self, body: bytes) -> Response:
+        return read_response(body)
+
+    def _take(self, frame: Frame, events: list[Event]) -> None:
+        wire = _decoded(frame.data)
+        kind = "error" if frame.event == "error" else wire.type
+        if kind == "content_block_delta":
+            self._grow(wire, frame.data, events)
+        elif kind in _SILENT:
+            return
+        elif kind == "error":
+            self._fail(frame.data)
+        else:
+            self._turn(kind, obj(decode(frame.data)), events)
+
+    def _turn(self, kind: str, value: dict[str, Json], events: list[Event]) -> None:
+        match kind:
+            case "message_start":
+                self._message = obj(value.get("message"))
+            case "content_block_start":
+                self._open(value, events)
+            case "content_block_stop":
+                self._close(self._blocks.get(whole(value.get("index")) or 0), events)
+            case "message_delta":
+                self._ending(value)
+            case "message_stop":
+                self._stop(events)
+
+    def _grow(self, wire: _Wire, data: bytes, events: list[Event]) -> None:
+        delta = wire.delta
+        block = self._blocks.get(wire.index)
+        if block is None:  # its start was left out
+            block = self._blocks[wire.index] = _Block(dict(_STARTS.get(delta.type, {})))
+        match delta.type:
+            case "text_delta":
+                if not delta.text:
+                    return
+                block.said.append(delta.text)
+                events.append(TextDelta(delta.text))
+            case "thinking_delta":
+                if not delta.thinking:
+                    return
+                block.said.append(delta.thinking)
+                events.append(ReasoningDelta(delta.thinking))
+            case "input_json_delta":
+                block.json.append(delta.partial_json)
+            case _:
+                block.add(obj(obj(decode(data)).get("delta")))
+        self.beats += 1
+
+    def _open(self, value: dict[str, Json], events: list[Event]) -> None:
+        block = _Block(dict(obj(value.get("content_block"))))
+        self._blocks[whole(value.get("index")) or 0] = block
+        if block.start.get("type") not in ("text", "thinking"):
+            self.beats += 1
+        if said := block.start_text("text"):
+            events.append(TextDelta(said))
+        if said := block.start_text("thinking"):
+            events.append(ReasoningDelta(said))
+
+    def _close(self, block: _Block | None, events: list[Event]) -> None:
+        if block is None or block.closed:
+            return
+        block.closed = True
+        part = read_answered(block.finished()) if block.start.get("type") == "tool_use" else None
+        if isinstance(part, ToolCall):
+            events.append(part)
+
+    def _ending(self, value: dict[str, Json]) -> None:
+        ending = kept(obj(value.get("delta")), ())
+        usage: Json = {**obj(self._message.get("usage")), **kept(obj(value.get("usage")), ())}
+        rest = kept(value, ("type", "delta", "usage"))
+        self._message = {**self._message, **rest, **ending, "usage": usage}
+
+    def _stop(self, events: list[Event]) -> None:
+        for block in self._blocks.values():
+            self._close(block, events)
+        found = (read_answered(block.finished()) for block in self._blocks.values())
+        parts = [part for part in found if part is not None]
+        self.done = True
+        events.append(response_of(self._message, parts))
+
+
+def _decoded(data: bytes) -> _Wire:
+    try:
+        return _DECODER.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    if data.strip() == b"[DONE]":
+        return _Wire("ping")  # another dialect's terminator, added by some proxies
+    value = decode(data)  # raises Garbled, or mends what the fast decoder refused
+    try:
+        return _DECODER.decode(encode(value))
+    except msgspec.DecodeError as error:
+        if not obj(value).get("error"):
+            raise Garbled(f"no stream event ({error}): {excerpt(data)}") from error
+    return _Wire("error")

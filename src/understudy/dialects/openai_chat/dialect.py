@@ -1,0 +1,128 @@
+"""OpenAI Chat Completions, the wire most vendors speak, each with an accent.
+
+The accents we must write in are flags of an instance; those we must understand are all read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from understudy.dialects import error_body
+from understudy.dialects.base import Inbound
+from understudy.dialects.json_access import Node, items, obj, text
+from understudy.dialects.openai_chat.parts import NAME, REASONING
+from understudy.dialects.openai_chat.reader import ChatReader
+from understudy.dialects.openai_chat.request import read_request, write_request
+from understudy.dialects.openai_chat.response import UNNAMED, read_response, write_response
+from understudy.dialects.openai_chat.writer import ChatWriter
+from understudy.dialects.tool_ids import nine_letter_id
+from understudy.messages.parts import Json
+from understudy.messages.request import Request
+from understudy.messages.response import Response
+
+Wire = dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAIChat:
+    """The dialect `openai`. The flags change only how requests are written."""
+
+    legacy_max_tokens: bool = False  # the vendor knows `max_tokens` only
+    flat_text: bool = False  # the vendor refuses text as a list of parts (DeepSeek, older vLLM)
+    nine_letter_ids: bool = False  # Mistral
+    stream_usage: bool = True  # ask for usage in streams; a few vendors refuse the field
+    reasoning_field: str = "reasoning_content"  # where its own reasoning goes back; "" for nowhere
+    seed_field: str = "seed"  # Mistral says random_seed
+
+    name = NAME
+
+    def path(self, model: str, stream: bool) -> str:
+        return "/chat/completions"
+
+    def read_request(self, body: bytes, model: str = "", stream: bool = False) -> Inbound:
+        """`model` stands in for a missing one, as in Azure's paths."""
+        root = Node.root(body)
+        named = root["model"].opt_text() or model or root["model"].text()
+        wanted = root["stream"].opt_flag() or False
+        return Inbound(named, wanted, read_request(root))
+
+    def write_request(self, request: Request, model: str, stream: bool) -> Wire:
+        body: Wire = {"model": model, **write_request(request)}
+        if stream:
+            body["stream"] = True
+            if self.stream_usage:
+                body["stream_options"] = {**obj(body.get("stream_options")), "include_usage": True}
+        else:
+            body.pop("stream_options", None)  # refused without a stream
+        return self._accented(body)
+
+    def read_response(self, body: bytes) -> Response:
+        return read_response(body)
+
+    def write_response(self, response: Response, model: str) -> Wire:
+        return write_response(response, model)
+
+    def reader(self) -> ChatReader:
+        return ChatReader()
+
+    def writer(
+        self,
+        model: str,
+        *,
+        include_usage: bool = False,
+        id: str = UNNAMED,
+        created: int = 0,
+    ) -> ChatWriter:
+        """`include_usage`: only if the client asked, see `wants_usage`."""
+        return ChatWriter(model, include_usage, id, created)
+
+    def read_error(self, body: bytes) -> str:
+        return error_body.read_error(body)
+
+    def write_error(self, status: int, message: str, kind: str) -> Wire:
+        return error_body.write_error(status, message, kind)
+
+    def _accented(self, body: Wire) -> Wire:
+        renamed = {
+            "max_completion_tokens": "max_tokens" if self.legacy_max_tokens else "",
+            "seed": self.seed_field if self.seed_field != "seed" else "",
+        }
+        for ours, theirs in renamed.items():
+            if theirs and ours in body:
+                body[theirs] = body.pop(ours)
+        if self != OpenAIChat():
+            body["messages"] = [self._accented_turn(obj(m)) for m in items(body["messages"])]
+        return body
+
+    def _accented_turn(self, turn: Wire) -> Wire:
+        turn = dict(turn)
+        if not self.reasoning_field:
+            turn = {key: value for key, value in turn.items() if key not in REASONING}
+        elif "reasoning_content" in turn:
+            turn[self.reasoning_field] = turn.pop("reasoning_content")
+        if self.flat_text and (flat := _flat(turn.get("content"))) is not None:
+            turn["content"] = flat
+        if self.nine_letter_ids:
+            _shorten(turn)
+        return turn
+
+
+def wants_usage(request: Request) -> bool:
+    """Did this client ask for usage in its stream?"""
+    options = obj(request.extra.get("stream_options")) if request.issuer == NAME else {}
+    return options.get("include_usage") is True
+
+
+def _flat(content: Json) -> str | None:
+    parts = [obj(part) for part in items(content)]
+    if not parts or any(part.get("type") != "text" for part in parts):
+        return None
+    return "\n\n".join(text(part.get("text")) for part in parts)
+
+
+def _shorten(turn: Wire) -> None:
+    if "tool_call_id" in turn:
+        turn["tool_call_id"] = nine_letter_id(text(turn["tool_call_id"]))
+    if "tool_calls" in turn:
+        calls = [obj(call) for call in items(turn["tool_calls"])]
+        turn["tool_calls"] = [{**c, "id": nine_letter_id(text(c.get("id")))} for c in calls]

@@ -1,0 +1,65 @@
+"""The OpenAI Responses API: items instead of messages, a typed event for everything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from understudy.dialects import error_body
+from understudy.dialects.base import Inbound
+from understudy.dialects.json_access import Node
+from understudy.dialects.openai_responses.items import NAME
+from understudy.dialects.openai_responses.reader import ResponsesReader
+from understudy.dialects.openai_responses.request import read_request, write_request
+from understudy.dialects.openai_responses.response import UNNAMED, read_response, write_response
+from understudy.dialects.openai_responses.writer import ResponsesWriter
+from understudy.messages.parts import Json
+from understudy.messages.request import Request
+from understudy.messages.response import Response
+
+Wire = dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAIResponses:
+    """The dialect `responses`."""
+
+    name = NAME
+
+    def path(self, model: str, stream: bool) -> str:
+        return "/responses"
+
+    def read_request(self, body: bytes, model: str = "", stream: bool = False) -> Inbound:
+        """`model` stands in for a missing one, as in Azure's paths."""
+        root = Node.root(body)
+        named = root["model"].opt_text() or model or root["model"].text()
+        wanted = root["stream"].opt_flag() or False
+        return Inbound(named, wanted, read_request(root))
+
+    def write_request(self, request: Request, model: str, stream: bool) -> Wire:
+        body: Wire = {"model": model, **write_request(request)}
+        return {**body, "stream": True} if stream else body
+
+    def read_response(self, body: bytes) -> Response:
+        return read_response(body)
+
+    def write_response(self, response: Response, model: str) -> Wire:
+        return write_response(response, model)
+
+    def reader(self) -> ResponsesReader:
+        return ResponsesReader()
+
+    def writer(
+        self, model: str, *, id: str = UNNAMED, created: int = 0, echo: Wire | None = None
+    ) -> ResponsesWriter:
+        return ResponsesWriter(model, id, created, echo or {})
+
+    def echo(self, request: Request) -> Wire:
+        """What an answer repeats of its request that clients rely on: the format asked for."""
+        written = write_request(request).get("text")
+        return {"text": written} if written else {}
+
+    def read_error(self, body: bytes) -> str:
+        return error_body.read_error(body)
+
+    def write_error(self, status: int, message: str, kind: str) -> Wire:
+        return error_body.write_error(status, message, kind)
