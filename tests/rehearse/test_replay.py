@@ -17,7 +17,7 @@ from understudy.core.budget import RetryBudget
 from understudy.core.health import Bench
 from understudy.core.target import Attempt
 from understudy.observe import journal_lines as lines
-from understudy.observe.journal_lines import Benched, Cleared
+from understudy.observe.journal_lines import Benched, Cleared, Head
 from understudy.rehearse.replay_era import fill
 from understudy.rehearse.replay_read import InvalidJournal, files_of
 from understudy.rehearse.replay_report import compare
@@ -47,6 +47,17 @@ def test_by_hand_the_same_settings_decide_the_same(tmp_path: Path) -> None:
     assert stories(found) == []
     assert (found.before.benches, found.after.benches) == (1, 1)
     assert (found.after.success, found.after.wasted_attempts) == (0.25, 2)
+
+
+def test_a_rest_that_does_not_say_who_was_benched_is_decided_by_nobody(tmp_path: Path) -> None:
+    paper = Paper().chain("p/a")
+    paper.entries[:2] = [Head(lines.VERSION, "r", 3, 40.0, EPOCH, 0, paper.told)]
+    paper.request("r1", "failed", skipped("p/a", 41.0))
+    paper.request("r2", "ok", ok("p/a", 46.0))
+    found = again(paper.at(tmp_path))
+    assert stories(found) == []
+    assert (found.before.requests, found.after.requests) == (0, 0)
+    assert "2 requests began before the journal does" in found.notes
 
 
 def test_a_threshold_of_three_would_have_benched_a_second_later_and_lost_the_answer_at_six(

@@ -112,7 +112,10 @@ class Journal:
         """Write what is left, here and now. To be called when nothing is written elsewhere."""
         self._writing = False
         batch, self._pending = self._batch(), []
-        self._complain(self._write(batch, self._epoch()))
+        written = self._write(batch, self._epoch())
+        if written.turned:
+            self._write([self._marks()], self._epoch())
+        self._complain(written)
         self._sheet.close()
 
     def _put(self, entry: Entry) -> None:

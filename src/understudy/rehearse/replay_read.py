@@ -6,6 +6,7 @@ nothing.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -182,6 +183,8 @@ class _Shelf:
     def run(self) -> Run:
         first = min(self.heads, key=lambda head: head.part)
         marks = min(self.marks, key=lambda entry: entry.at, default=None)
+        if marks is None and first.part > 1:
+            marks = Marks(math.inf)  # nobody knows who was benched: nothing can be decided again
         requests = sorted((*self._finished(), *self._unfinished()), key=lambda asked: asked.at)
         return Run(
             self.name,
