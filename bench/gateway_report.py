@@ -123,7 +123,16 @@ def _ratio(goal: Goal, readings: Readings) -> Result | None:
     failed = sum(a.failed + b.failed for a, b in pairs)
     held = goal.least <= ratio <= goal.most and not failed
     note = f"by CPU time {short(cpu)}" + (f"; {failed} FAILED" if failed else "")
+    if (bound := _bound(goal, readings)) < goal.least:
+        note += f"; the upstream itself, asked directly: {short(bound)}"
     return Result(goal.name, short(ratio), goal.wanted, held, note)
+
+
+def _bound(goal: Goal, readings: Readings) -> float:
+    """The same ratio for nobody in between: where upstream and load generator are the limit."""
+    direct, theirs = readings.get(("direct", goal.ours)), readings[goal.side, goal.case]
+    rates = [a.rate / b.rate for a, b in zip(direct or (), theirs, strict=False) if a and b]
+    return statistics.median(rates) if rates and goal.figure == "rate" else float("inf")
 
 
 def _trials(trials: Trials) -> Iterator[Result]:
