@@ -20,7 +20,8 @@ CONTEXT = (
         codes="""
             context_length_exceeded context_window_exceeded ContextWindowExceededError
             model_context_window_exceeded exceed_context_size_error max_context_length_exceeded
-            context_too_large context_overflow input_too_long input_length_exceeded
+            context_too_large context_overflow input_too_long input_too_large
+            input_length_exceeded
             prompt_too_long too_many_prompt_tokens too_many_input_tokens tokens_too_long
             characters_too_long
             model_max_prompt_tokens_exceeded max_prompt_tokens_exceeded flat:3051 error:1261
@@ -120,6 +121,7 @@ MODEL = (
         codes="""
             model_decommissioned model_deprecated model_retired model_disabled model_not_available
             unavailable_model model_not_supported unsupported_model unsupported_model_error
+            dedicated_endpoint_not_running
         """,
     ),
     Rule(

@@ -19,7 +19,7 @@ LEFT = (
             request aborted | aborterror | downstream disconnect | caller went away
             generatorexit | cancelederror | err_canceled | closing transport | clientabort
             client prematurely | client reset | client has gone | client went away
-            client aborted
+            client aborted | client closing | disconnected from client
         """,
     ),
 )
@@ -30,7 +30,8 @@ STALL = (
         Fault.STALL_MID_STREAM,
         Sample(None, "no chunk for 45s after first chunk (phase=mid_stream)", stream=True),
         says="""
-            mid_stream | mid-stream | midstream | after first chunk | after first byte
+            mid_stream | mid-stream | midstream | mid-response | mid-reply | mid-generation
+            after first chunk | after first byte
             after first token | partial response | next event | next chunk
         """,
     ),
@@ -42,8 +43,8 @@ STALL = (
             stall | pre_first_byte | first byte | first token | first chunk | first content
             first event
             no content event | firstbytetimeout | time to first | ttft
-            idle timeout waiting for sse | no data received | no chunk | no event | no … activity
-            without activity
+            idle timeout waiting for sse | no data received | no chunk | no event | zero events
+            no … activity | without activity | inactivity
         """,
     ),
 )

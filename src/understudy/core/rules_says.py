@@ -101,7 +101,8 @@ CONTEXT = (
             prompt length is | prompt token count | prompt contains … tokens | prompt tokens limit
             tokens in the prompt | tokens to keep from the initial prompt | prompt 超长
             input is too long | input too long | input is longer than
-            input is too large to process | input length exceeds | input length and
+            input is too large | too large to process | input length exceeds
+            input length … exceeds | input length and | prompt is too big | prompt too big
             range of input length | length of prompt_tokens | text is too long
             conversation is too long | messages too long | messages is too long
             messages are too long | tokens too long | max input characters
@@ -124,7 +125,7 @@ CONTEXT = (
             max_tokens must be at least 1, got - | input tokens … exceed | prompt tokens … exceed
             number of tokens … exceed | total tokens limit | tokens … exceed … limit
             max tokens of * exceeded | more than max tokens
-            tokens … than the maximum | reduce the length of | reduce your prompt
+            tokens … than the maximum | tokens … exceeds budget | reduce the length of | reduce your prompt
             reduce the prompt | shorten your
         """,
         unless=PACED,
@@ -242,7 +243,8 @@ MONEY = (
             exceeded your current quota | exceeded your quota | api usage limits | extra usage
             key limit exceeded | user quota | token quota | free quota
             request allowance | free credits … restrict | subscription quota
-            free tier of the model has been exhausted | free usage limit
+            free tier of the model has been exhausted | free usage limit | budget exhausted
+            budget is exhausted | budget has been exhausted | enable overages
         """,
     ),
     Rule(

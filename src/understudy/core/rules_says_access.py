@@ -29,7 +29,8 @@ MODEL = (
             deployment … does not exist | deployment … not found | no endpoints found
             no allowed providers | no available channel | not found for account
             version does not exist | not deployed | no endpoints available | has no provider
-            endpoint that does not exist | endpoint * of account | endpoint is paused | 无可用渠道
+            endpoint that does not exist | endpoint with name … not exist
+            endpoint … is not running | endpoint * of account | endpoint is paused | 无可用渠道
         """,
         unless=(429,),
     ),
@@ -104,7 +105,8 @@ CREDENTIAL = (
         Fault.AUTH,
         Sample(400, '{"message":"The security token included in the request is expired"}'),
         says="""
-            security token | token is invalid | token is expired | token has expired
+            security token | refresh token | sign in again | log in again
+            login again | token is invalid | token is expired | token has expired
             token expired | token seems invalid | invalid access token | invalid authentication
             invalid credentials | authentication fail | authentication error | locate credentials
             authorization fail
@@ -160,7 +162,7 @@ FILTER = (
             content_filter | safety system | usage polic | usage guidelines | was flagged
             moderation | sensitive content | inappropriate content | content exists risk
             blocked input | blocked output | safety polic | safety reasons | prohibited content
-            responsible ai | content you provided … blocked | prompt blocked | prompt was blocked
+            guardrail | responsible ai | content you provided … blocked | prompt blocked | prompt was blocked
             response was blocked | 敏感 | 不安全 | 审核 | 违规
         """,
         unless=(429, 401),
@@ -173,7 +175,8 @@ NODE = (
         Fault.TRANSIENT,
         Sample(400, '{"status":400,"detail":"Function x: DEGRADED function cannot be invoked"}'),
         says="""
-            degraded function | model is unloaded | model unloaded | model reloaded
+            currently overloaded | is overloaded | are overloaded | no longer running
+            not in running state | degraded function | model is unloaded | model unloaded | model reloaded
             model has crashed | model crashed | process has terminated | failed to load model
             channel error | loading model | model loading | is currently loading
             model is loading | cuda error | out of memory | upstream connect error

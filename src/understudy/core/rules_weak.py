@@ -150,7 +150,7 @@ BARE = (
     Rule(
         "sick server, in words",
         Fault.TRANSIENT,
-        Sample(200, '{"error":{"message":"The model is overloaded."}}'),
+        Sample(200, '{"error":{"message":"All of them are busy."}}'),
         says="""
             overloaded | high demand | at capacity | no capacity | over capacity | unavailable
             internal error
