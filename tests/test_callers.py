@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import pickle
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -25,6 +28,7 @@ from understudy import (
 )
 from understudy.messages.parts import Text
 from understudy.messages.request import user
+from understudy.providers.base import Call
 from understudy.testing import HANG, Chunks, Fake, ManualClock
 
 
@@ -268,3 +272,69 @@ def test_limits_of_time_have_the_names_of_the_configuration() -> None:
 def test_a_limit_that_is_none_is_named() -> None:
     with pytest.raises(TypeError, match="'timeout' of a provider; of time it has connect_timeout"):
         HttpProvider("up", base_url="http://127.0.0.1:1", timeout=1)  # type: ignore[call-arg]
+
+
+class Stubborn(Fake):
+    """Makes of a cancellation what libraries like to make of it."""
+
+    async def generate(self, call: Call) -> Response:
+        try:
+            return await super().generate(call)
+        except asyncio.CancelledError:
+            raise RuntimeError("interrupted") from None
+
+
+def test_who_leaves_is_gone_though_the_provider_calls_it_something_else() -> None:
+    registry = Registry(env={})
+    fake = Stubborn("p").script("a", HANG)
+    registry.register_provider(fake)
+
+    async def scene() -> None:
+        asking = asyncio.create_task(registry.parse("p/a, p/b").generate("hi"))
+        await until(lambda: fake.calls)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+
+    run(scene())
+    assert (fake.count("a"), fake.count("b")) == (1, 0)
+    assert registry.health.snapshot() == {}
+
+
+def test_who_has_overcome_an_earlier_cancellation_is_served_like_anybody() -> None:
+    play = Play().script(a=[503, 503], b=["hello"])
+
+    async def scene(here: asyncio.Event) -> str:
+        try:
+            here.set()
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            return (await play.registry.parse("p/a, p/b").generate("hi")).text
+        raise AssertionError
+
+    async def stage() -> str:
+        here = asyncio.Event()
+        task = asyncio.create_task(scene(here))
+        await here.wait()
+        task.cancel()
+        return await task
+
+    assert run(stage()) == "hello"
+
+
+# -- errors -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "passed_on", [copy.copy, copy.deepcopy, lambda e: pickle.loads(pickle.dumps(e))]
+)
+def test_an_error_tells_elsewhere_what_it_tells_here(
+    passed_on: Callable[[object], object],
+) -> None:
+    play = Play().script(a=[ConnectionResetError("no line"), OSError("disk")])
+    with pytest.raises(ChainExhausted) as caught:
+        run(play.registry.parse("p/a").generate("hi"))
+    [one] = caught.value.exceptions
+    assert str(one) == "failover[p/transient]: status=0: disk"
+    assert str(passed_on(one)) == str(one)
+    assert str(passed_on(caught.value)) == str(caught.value)

@@ -79,14 +79,16 @@ async def drive(steps: Steps, act: Callable[[Step], Awaitable[object]]) -> objec
 
     Cancellation by the caller passes through and closes the walk.
     """
+    before = _cancellations()
     try:
         step = next(steps)
         while step is not RELAY:
             try:
                 answer = await act(step)
             except Exception as error:  # noqa: BLE001 - the walk decides what to do with it
+                await _heed(before, error)
                 step = steps.throw(error)
-                await _leave_if_cancelled()
+                await _heed(before, error)
             except asyncio.CancelledError as error:
                 step = steps.throw(from_below(error))
             else:
@@ -99,11 +101,17 @@ async def drive(steps: Steps, act: Callable[[Step], Awaitable[object]]) -> objec
     return RELAY
 
 
-async def _leave_if_cancelled() -> None:
-    """Between two attempts: one that never waited has not noticed that its caller is gone."""
+def _cancellations() -> int:
+    """How often this task was told to end; what it swallowed before we came does not count."""
     task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        await asyncio.sleep(0)
+    return 0 if task is None else task.cancelling()
+
+
+async def _heed(before: int, error: Exception) -> None:
+    """Leave if the caller is gone, whatever the attempt, or who looks on, made of it."""
+    if _cancellations() > before:
+        await asyncio.sleep(0)  # here notices who never waited
+        raise asyncio.CancelledError from error
 
 
 def tell(observer: Observer, attempt: Attempt) -> None:

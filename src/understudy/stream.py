@@ -21,19 +21,10 @@ from understudy.core.target import Attempt
 from understudy.core.walk import COMMITTED, Step, Try, Wait, walk
 from understudy.driver import Cast, drive, from_below, guard, tell
 from understudy.messages.request import Request
-from understudy.messages.response import Beat, Event, ReasoningDelta, Response, TextDelta
+from understudy.messages.response import Beat, Event, Response, is_content
 from understudy.portal import Portal
 from understudy.providers.base import Patience
 from understudy.timers import sleep
-
-
-def is_content(event: Event | Beat) -> bool:
-    """Does this commit us to the target? Blank text does not: it may be all there is."""
-    if isinstance(event, TextDelta):
-        return not event.text.isspace() and event.text != ""
-    if isinstance(event, ReasoningDelta):
-        return event.text != ""
-    return not isinstance(event, Response)
 
 
 class Stream:

@@ -12,7 +12,7 @@ import trustme
 
 from tests.rig import run, until
 from tests.served import provider
-from tests.transport.rig import Server, close, hang, request, reset
+from tests.transport.rig import Server, Step, close, hang, request, reset
 from understudy import (
     AVAILABILITY,
     ChainExhausted,
@@ -21,6 +21,7 @@ from understudy import (
     ProviderError,
     Registry,
     Request,
+    Response,
 )
 from understudy.providers.base import Call
 from understudy.providers.credentials import Credential, credentials, redact
@@ -30,6 +31,7 @@ from understudy.providers.pool import Pool
 from understudy.testing import Fake, told
 
 CHUNK = b'data: {"choices":[{"index":0,"delta":{"content":"hi"}}]}\n\n'
+BLANK = b'data: {"choices":[{"index":0,"delta":{"content":"\\n\\n"}}]}\n\n'
 SSE = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 
 
@@ -195,6 +197,21 @@ def test_a_stream_that_breaks_after_content_is_a_broken_stream() -> None:
             return str(caught.value.fault)
 
     assert run(scene()) == "stall_mid_stream"
+
+
+@pytest.mark.parametrize("end", [(reset,), (b"0\r\n\r\n",)], ids=["broken", "without an end mark"])
+def test_a_stream_of_which_only_blanks_have_come_fails_over(end: tuple[Step, ...]) -> None:
+    async def scene() -> list[str]:
+        async with Server([request, SSE + chunk(BLANK), *end]) as server:
+            up = provider("openai", str(server.origin))
+            model = chain(up).parse("up/m, spare/x")
+            async with model.stream("hello") as events:
+                told = [event async for event in events]
+            await up.aclose()
+            assert isinstance(told[-1], Response)
+            return [attempt.word for attempt in told[-1].attempts]
+
+    assert run(scene()) == ["transient", "transient", "ok"]
 
 
 @pytest.mark.parametrize(

@@ -313,12 +313,26 @@ def test_a_request_that_could_not_even_be_begun_is_sent_again_once() -> None:
 
 def test_a_request_that_was_written_is_never_sent_again() -> None:
     """A kept connection that dies with our request in it: perhaps billed, so not repeated."""
+    clock = Clock()
 
     async def story(pool: Pool) -> None:
         async with Server([request, OK, request, reset], [request, OK]) as server:
             await get(pool, server)
+            clock.now += 1
             assert (await failure(get(pool, server))).billing == "maybe_billed"
             assert len(server.peers) == 1
+
+    play(story, lambda: Pool(clock=clock))
+
+
+def test_a_peer_that_closes_behind_its_answer_without_saying_so_is_asked_anew() -> None:
+    """What was asked in the meantime has not been heard, so it cannot be billed either."""
+
+    async def story(pool: Pool) -> None:
+        async with Server([request, OK, close]) as server:
+            for n in range(1, 6):
+                assert await get(pool, server) == b"{}"
+                assert [len(peer.requests) for peer in server.peers] == [1] * n
 
     play(story)
 

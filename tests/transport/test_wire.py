@@ -54,6 +54,9 @@ class Nursery:
     def __init__(self) -> None:
         self.free_again = 0
 
+    def has_just_had(self, connection: Connection) -> bool:
+        return False
+
     def free(self, connection: Connection) -> None:
         self.free_again += 1
 

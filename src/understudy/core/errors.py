@@ -125,6 +125,11 @@ class ProviderError(UnderstudyError):
         detail = self.message or text_of(self.__cause__)
         return f"{head}: {detail}" if detail else head
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """To another process, whole: causes do not travel, so their words do."""
+        told = {**vars(self), "message": self.message or text_of(self.__cause__)}
+        return ProviderError, self.args, told
+
     def at(self, target: str) -> ProviderError:
         """This error, told of a target: itself, or a copy with the same cause."""
         if self.target == target:

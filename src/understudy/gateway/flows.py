@@ -21,9 +21,8 @@ from understudy.dialects.base import (
 from understudy.dialects.gemini.stream import GeminiReader
 from understudy.gateway.glance import content_in
 from understudy.gateway.scan import Scan
-from understudy.messages.response import Event, Response, Usage
+from understudy.messages.response import Event, Response, Usage, is_content
 from understudy.providers.http import HttpProvider
-from understudy.stream import is_content
 
 BITE = 512  # bytes read at a time while looking for the first content
 HELD_MAX = 4 * 1024 * 1024  # bytes a target may send before its first content

@@ -137,3 +137,12 @@ BEAT = Beat()
 
 # A stream gives deltas and whole tool calls, then exactly one Response, last.
 Event = TextDelta | ReasoningDelta | ToolCall | Response
+
+
+def is_content(event: Event | Beat) -> bool:
+    """Does this commit us to the target? Blank text does not: it may be all there is."""
+    if isinstance(event, TextDelta):
+        return not event.text.isspace() and event.text != ""
+    if isinstance(event, ReasoningDelta):
+        return event.text != ""
+    return not isinstance(event, Response)

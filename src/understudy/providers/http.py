@@ -18,7 +18,7 @@ from understudy.dialects.base import Dialect, Garbled, Truncated, WireError
 from understudy.dialects.json_access import encode
 from understudy.dialects.table import dialect_named
 from understudy.messages.capabilities import Capabilities
-from understudy.messages.response import BEAT, Beat, Event, Response
+from understudy.messages.response import BEAT, Beat, Event, Response, is_content
 from understudy.providers.base import Call, Patience
 from understudy.providers.credentials import Credential, credentials, redact
 from understudy.providers.facts import facts, limits
@@ -171,7 +171,7 @@ class HttpProvider:
             if answer.status >= 300:
                 raise self.refused(answer, await answer.read(), stream=True)
             async for event in self._events(answer):
-                begun = True
+                begun = begun or is_content(event)
                 yield event
         except (WireError, Garbled, Truncated) as error:
             raise self.not_an_answer(error, stream=True, begun=begun) from error

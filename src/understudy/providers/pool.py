@@ -17,6 +17,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from understudy.core.errors import ProviderError
 from understudy.providers.answer import Answer
 from understudy.providers.dial import dial
 from understudy.providers.outbox import Outbox
@@ -29,6 +30,9 @@ Clock = Callable[[], float]
 # For this long after a connection came back the event loop has seen all that happened to it;
 # later a look at the socket (one system call) tells whether the peer closed it meanwhile.
 FRESH = 0.05  # seconds
+# A peer that closes a connection this soon after an answer on it, without a word, closed it behind
+# that answer, as many do without saying so: it did not hear what was asked in the meantime.
+BEHIND = 0.3  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +132,17 @@ class Lane:
 
     # -- told by connections ------------------------------------------------------------------
 
+    def has_just_had(self, connection: Connection) -> bool:
+        return self._clock() - connection.idle_since < BEHIND
+
     def free(self, connection: Connection) -> None:
+        now = connection.idle_since = self._clock()
         while self._line:
             place = self._line.popleft()
             if not place.done():
                 place.set_result(connection)
                 return
         idle = self._idle
-        now = connection.idle_since = self._clock()
         idle.append(connection)
         oldest = idle[0]
         if len(idle) > self._room.idle or now - oldest.idle_since > self._room.keep:
@@ -191,17 +198,32 @@ class Pool:
 
     async def send(self, outgoing: Outgoing, limits: Limits) -> Answer:
         lane = self._lane(outgoing.origin)
-        waiter: asyncio.Future[Answer] = lane.loop.create_future()
-        connection = lane.take()
-        if connection is None or not connection.begin(outgoing, limits, waiter):
-            connection = await lane.open(limits)
-            if not connection.begin(outgoing, limits, waiter):
-                # It was dead and nothing was sent, so asking again cannot be billed twice.
-                connection = await lane.open(limits)
-                if not connection.begin(outgoing, limits, waiter):
-                    raise trouble(ConnectionResetError(), outgoing.origin, sent=False)
+        for kept in (True, False, False):
+            connection = lane.take() if kept else await lane.open(limits)
+            if connection is None:
+                continue
+            # One that was dead has sent nothing, so asking again cannot be billed twice.
+            answer = await self._asked(connection, lane.loop.create_future(), outgoing, limits)
+            if answer is not None:
+                return answer
+        raise trouble(ConnectionResetError(), outgoing.origin, sent=False)
+
+    async def _asked(
+        self,
+        connection: Connection,
+        waiter: asyncio.Future[Answer],
+        outgoing: Outgoing,
+        limits: Limits,
+    ) -> Answer | None:
+        """The answer that comes over a connection; None if it was dead before it heard us."""
+        if not connection.begin(outgoing, limits, waiter):
+            return None
         try:
             return await waiter
+        except ProviderError as error:
+            if error.billing != "not_sent":
+                raise
+            return None
         except asyncio.CancelledError:
             if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
                 waiter.result().close()

@@ -14,6 +14,7 @@ Knows bytes and its transport; opens nothing, keeps no time, decides about no re
 from __future__ import annotations
 
 import asyncio
+import math
 import select
 from typing import Protocol, cast
 
@@ -33,6 +34,9 @@ class Home(Protocol):
     """Who is told when a connection is free again, and when it is no more."""
 
     def free(self, connection: Connection) -> None: ...
+
+    def has_just_had(self, connection: Connection) -> bool:
+        """Did it come home a moment ago?"""
 
     def lost(self, connection: Connection) -> None: ...
 
@@ -74,7 +78,7 @@ class Connection(asyncio.Protocol):
     )
 
     def __init__(self, home: Home, origin: Origin) -> None:
-        self.idle_since = 0.0  # by the pool's clock
+        self.idle_since = -math.inf  # by the pool's clock; when it last came home
         self._home = home
         self._origin = origin
         self._transport: asyncio.Transport | None = None
@@ -102,8 +106,9 @@ class Connection(asyncio.Protocol):
     ) -> bool:
         """Write a request; the waiter gets its answer. False: we were dead, nothing was sent.
 
-        By an outbox it may be written later in this turn. If we are found dead only then, the
-        waiter gets an error whose billing is `not_sent`.
+        By an outbox it may be written later in this turn. If we are found dead only then, or the
+        peer closed behind its last answer and never heard us, the waiter gets an error whose
+        billing is `not_sent`.
         """
         transport = self._transport
         if transport is None or transport.is_closing():
@@ -331,7 +336,8 @@ class Connection(asyncio.Protocol):
     def _ended(self, error: Exception | None) -> None:
         """The connection is gone in the middle of an exchange, unless this is how it ends."""
         answer = self._answer
-        if self._unsent and self._waiter is not None:
+        unheard = answer is None and not self._head and self._home.has_just_had(self)
+        if self._waiter is not None and (self._unsent or unheard):
             self._not_sent(self._waiter)
         elif answer is None:
             where = "in the middle of its head" if self._head else "without an answer"
