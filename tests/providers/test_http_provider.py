@@ -199,7 +199,9 @@ def test_a_stream_that_breaks_after_content_is_a_broken_stream() -> None:
     assert run(scene()) == "stall_mid_stream"
 
 
-@pytest.mark.parametrize("end", [(reset,), (b"0\r\n\r\n",)], ids=["broken", "without an end mark"])
+@pytest.mark.parametrize(
+    "end", [(reset,), (b"0\r\n\r\n", close)], ids=["broken", "without an end mark"]
+)
 def test_a_stream_of_which_only_blanks_have_come_fails_over(end: tuple[Step, ...]) -> None:
     async def scene() -> list[str]:
         async with Server([request, SSE + chunk(BLANK), *end]) as server:
