@@ -61,8 +61,11 @@ CALL_TYPES = ("tool_use", "function_call", "custom_tool_call", "server_tool_use"
 ENDS = ("message_stop", "response.completed", "response.incomplete", "message-end", "stream-end")
 FAILED_TYPES = ("error", "response.failed", "exception")
 FAILED_ENDS = ("error", "network_error", "insufficient_system_resource")  # as finish reasons
-SAYS_SO = ("error", "errors", "detail", "error_code", "errorCode", "Error")
-ENVELOPES = ("Response", "header", "x_groq")  # of Tencent, iFlytek, Groq
+SAYS_SO = (
+    *("error", "errors", "detail", "error_code", "errorCode", "Error"),
+    *("error_message", "errorMessage", "error_msg"),
+)
+ENVELOPES = ("Response", "response", "header", "x_groq")  # of Tencent, routers, iFlytek, Groq
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +133,9 @@ def _vendor_failed(value: dict[object, object]) -> bool:
 
 def _choice_failed(choice: object) -> bool:
     return isinstance(choice, dict) and (
-        bool(choice.get("error")) or choice.get("finish_reason") in FAILED_ENDS
+        bool(choice.get("error"))
+        or choice.get("finish_reason") in FAILED_ENDS
+        or choice.get("native_finish_reason") in FAILED_ENDS
     )
 
 

@@ -6,6 +6,7 @@ types, sentences of the message, the status, then whatever is left. Vendors are 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -37,6 +38,7 @@ SHORT_WAIT = 3600.0  # seconds; a 402 that ends within it is a matter of pace
 # Other faults are not cured by waiting, whatever delay they promise.
 HEALED_BY_TIME = frozenset((Fault.TRANSIENT, Fault.RATE_LIMIT, Fault.UNKNOWN))
 
+PARTS = re.compile(r"[_.-]+|(?<=[a-z])(?=[A-Z])")  # where a machine word is put together
 Found = tuple[Rule, str]  # the row, and what in the evidence it matched
 NOTHING = Rule("nothing recognised", Fault.UNKNOWN, Sample())
 
@@ -225,6 +227,13 @@ def _sentences(case: Case) -> Found | None:
     return _hear(SENTENCES.said(case.facts.text), case)
 
 
+def _spelled(case: Case) -> Found | None:
+    """A machine word nobody has noted may still say in so many words what it means."""
+    words = [w for w in case.facts.spelled if not {squash(w)} & (CODES.keys() | GENERIC.keys())]
+    told = [PARTS.sub(" ", word).lower() for word in words]
+    return _hear(SENTENCES.said("\n{}\n".format("\n".join(told))), case) if told else None
+
+
 def _status(case: Case) -> Found | None:
     rule = STATUSES.get(case.status)
     return None if rule is None else (rule, f"status {case.status}")
@@ -262,6 +271,7 @@ TIERS: tuple[Callable[[Case], Found | None], ...] = (
     _twofold,
     _codes,
     _sentences,
+    _spelled,
     _status,
     _words,
     _broken,

@@ -43,7 +43,8 @@ CODE_KEYS = _set(
 # Text here is a message, anything else is looked into.
 PLACES = _set(
     """
-    error errors message msg detail details errormessage errormsg errordescription errordetails
+    error errors message msg detail details description reasondesc args errormessage errormsg
+    errordescription errordetails
     statusmsg title faultstring fault cause innererror inner exception body raw baseresp metadata
     upstreamerror originalerror lasterror failure responsemetadata htmlmessage
     """
@@ -62,8 +63,8 @@ _QUOTES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": 
 
 # `'key': 'value'` and `"key": 429` in JSON that is cut, too long, or a Python repr.
 _PAIR = re.compile(
-    r"""["'](code|type|status|reason|message|msg|detail|error|error_code|error_type|errorCode"""
-    r"""|__type|status_code|http_status|retryDelay|quotaResetDelay|retry_after|resets_in_seconds"""
+    r"""["'](code|type|status|reason|message|msg|detail|error|error_code|error_type|error_msg"""
+    r"""|error_message|errorCode|__type|status_code|http_status|retryDelay|quotaResetDelay|retry_after|resets_in_seconds"""
     r"""|estimated_time)\\?["']\s{0,4}:\s{0,4}(?:\\?"((?:[^"\\]|\\[^"]){0,2000})"""
     r"""|'((?:[^'\\]|\\.){0,2000})|(-?\d{1,15}(?:\.\d{1,9})?))"""
 )
@@ -91,6 +92,7 @@ class Facts:
     numbers: tuple[int, ...] = ()  # HTTP statuses in fields, outermost first
     text: str = "\n"  # all messages, lower case, one a line, begins and ends with a newline
     messages: tuple[str, ...] = ()
+    spelled: tuple[str, ...] = ()  # machine words put together of others: `no_balance`
     first_hand: tuple[str, ...] = ()  # messages, without those a router quotes and has judged
     delays: tuple[tuple[str, object], ...] = ()  # (squashed key, value), outermost first
     headers: tuple[tuple[str, object], ...] = ()  # an upstream's headers quoted in the body
@@ -140,6 +142,7 @@ class _Found:
     """Facts while they are being collected; one per body, never shared."""
 
     codes: list[tuple[int, str]] = field(default_factory=list)
+    spelled: list[str] = field(default_factory=list)
     numbers: list[tuple[int, int]] = field(default_factory=list)
     messages: list[tuple[int, str, bool]] = field(default_factory=list)
     delays: list[tuple[str, object]] = field(default_factory=list)
@@ -159,6 +162,7 @@ class _Found:
             numbers=tuple(n for _, n in sorted(self.numbers, key=_depth)),
             text=f"\n{lines}\n",
             messages=texts,
+            spelled=tuple(self.spelled),
             first_hand=tuple(text for _, text, quoted in inner if not quoted),
             delays=tuple(self.delays),
             headers=tuple(self.headers),
@@ -274,7 +278,7 @@ class _Found:
             self.dig(value, depth + 1, place)
         elif key == "data" and isinstance(value, str) and value[:1] == "{":
             self.dig(value, depth + 1, place)  # OpenRouter's `raw: {data: "..."}`
-        elif key == "finishreason" and value in FAILED_ENDS:
+        elif key in ("finishreason", "nativefinishreason") and value in FAILED_ENDS:
             self.codes.append((depth, "finish:error"))
         elif key in ("quotavalue", "quotalimitvalue") and str(value) == "0":
             self.codes.append((depth, "quotavalue0"))  # Google: the plan has none of this
@@ -301,6 +305,8 @@ class _Found:
     def word(self, word: str, depth: int) -> None:
         """`Throttling.RateQuota` is more than either half; but a half is more than nothing."""
         first, *others = word.split(".") if " " not in word else [word]
+        if others or "_" in word:
+            self.spelled.append(word)
         for part in (word, others[-1], first) if others else (word,):
             self.codes.append((depth, squash(part)))
 

@@ -65,6 +65,7 @@ MONEY = (
             insufficient_balance insufficient_credit insufficient_credits insufficient_funds
             not_enough_balance not_enough_credits reject_no_credit no_credits out_of_credits
             credits_exhausted credit_limit_exceeded credit_balance_too_low
+            INSUFFICIENT_G1_CREDITS_BALANCE
         """,
     ),
     Rule(

@@ -19,7 +19,8 @@ LEFT = (
             request aborted | aborterror | downstream disconnect | caller went away
             generatorexit | cancelederror | err_canceled | closing transport | clientabort
             client prematurely | client reset | client has gone | client went away
-            client aborted | client closing | disconnected from client
+            client aborted | client closing | disconnected from client | http.disconnect
+            from the client side | user cancelled | user canceled
         """,
     ),
 )
@@ -78,7 +79,8 @@ TRANSPORT = (
             error sending request | stream ended | stream closed | stream was reset | stream error
             goaway | going away | rst_stream | http2 | http/2 | terminated | transport
             nsurlerror | to be offline | i/o error on | max retries exceeded
-            connection could be made | failed to respond | closedresource
+            connection could be made | failed to respond | closedresource | failed to reach
+            network issue | network problem | decompress
         """,
     ),
     Rule(

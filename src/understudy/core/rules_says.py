@@ -82,6 +82,7 @@ CONTEXT = (
         says="""
             maximum context length | context length exceeded | context_length_exceeded
             max context length | context size has been exceeded | context window exceed
+            availablecontext | available context | configured context size
             context limit | context overflow | context the overflows | context_window_exceeded
             exceed context | exceeds context | exceeds the context | exceeded the context
             exceed the context | exceed … context window | exceed … context length
@@ -125,7 +126,8 @@ CONTEXT = (
             max_tokens must be at least 1, got - | input tokens … exceed | prompt tokens … exceed
             number of tokens … exceed | total tokens limit | tokens … exceed … limit
             max tokens of * exceeded | more than max tokens
-            tokens … than the maximum | tokens … exceeds budget | reduce the length of | reduce your prompt
+            tokens … than the maximum | tokens … exceeds budget | reduce the length of
+            reduce your prompt
             reduce the prompt | shorten your
         """,
         unless=PACED,
@@ -135,7 +137,8 @@ CONTEXT = (
         Fault.CONTEXT_LENGTH,
         Sample(400, '{"error":{"message":"Request payload size exceeds the limit: 9 bytes"}}'),
         says="""
-            request too large | request is too large | request body too large
+            request too large | request is too large | request too long
+            request is too long | request body too large
             request body is too large | request entity too large
             request exceeds the maximum size | request size exceeds | payload size exceeds
             payload too large | payload is too large | content too large
@@ -166,7 +169,8 @@ WINDOW = (
         Sample(429, "your weekly usage limit is used up, upgrade for more"),
         says="""
             weekly usage limit | weekly limit | monthly usage limit | monthly limit
-            monthly quota | monthly spend | monthly included credits | calls / month | per month
+            for this month | this month's | monthly quota | monthly spend
+            monthly included credits | calls / month | per month
             billing cycle
         """,
     ),
@@ -184,7 +188,8 @@ WINDOW = (
             rate limit | rate-limit | ratelimit | rate_limit | requests per min
             requests per hour | requests per day | requests per second | calls / minute
             per minute | call volume quota | quota will be replenished
-            limite de uso | límite de uso | 速率限制 | 请求过于频繁 | 流控 | 限流 | 利用制限
+            每分钟 | 每秒 | 请求数已达 | 限制流 | limite de uso | límite de uso | 速率限制
+            请求过于频繁 | 流控 | 限流 | 利用制限
         """,
         unless=(402,),
     ),
@@ -228,7 +233,7 @@ MONEY = (
         says="""
             payment required | payment method | payment_instrument | payment instrument | past due
             past invoices | overdue | unpaid | arrear | credit card | add funds | top up
-            recharge | billing hard limit | billing_hard_limit | billing details
+            recharge | billing limit | billing hard limit | billing_hard_limit | billing details
             billing … enabled | enable billing | billing is not | billing account
             check your billing | billed users | prepaid | prepayment
         """,
@@ -254,7 +259,8 @@ MONEY = (
         says="""
             requires a subscription | requires a pro subscription | subscription required
             subscription … expired | inactive subscription | upgrade to a paid
-            upgrade for access | paid plan | plan … expired | trial … expired | trial … ended
+            upgrade for access | upgrade your plan to | paid plan | plan … expired
+            trial … expired | trial … ended
             套餐已到期
         """,
     ),

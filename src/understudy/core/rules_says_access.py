@@ -51,6 +51,7 @@ MODEL = (
         Fault.MODEL_NOT_FOUND,
         Sample(400, '{"detail":"Model x is not supported. Supported models are y."}'),
         says="""
+            model not supported | provider for model
             model is not supported | model * is not supported | model * not supported
             unsupported model | model … not available | on-demand throughput
             model … unavailable in | not servable
@@ -105,7 +106,9 @@ CREDENTIAL = (
         Fault.AUTH,
         Sample(400, '{"message":"The security token included in the request is expired"}'),
         says="""
-            security token | refresh token | sign in again | log in again
+            not logged in | authentication required | please log in | please login
+            invalid bearer token | auth cookie | security token | refresh token | sign in again
+            log in again
             login again | token is invalid | token is expired | token has expired
             token expired | token seems invalid | invalid access token | invalid authentication
             invalid credentials | authentication fail | authentication error | locate credentials
@@ -162,7 +165,8 @@ FILTER = (
             content_filter | safety system | usage polic | usage guidelines | was flagged
             moderation | sensitive content | inappropriate content | content exists risk
             blocked input | blocked output | safety polic | safety reasons | prohibited content
-            guardrail | responsible ai | content you provided … blocked | prompt blocked | prompt was blocked
+            guardrail | matched public code | responsible ai | content you provided … blocked
+            prompt blocked | prompt was blocked
             response was blocked | 敏感 | 不安全 | 审核 | 违规
         """,
         unless=(429, 401),
@@ -175,8 +179,11 @@ NODE = (
         Fault.TRANSIENT,
         Sample(400, '{"status":400,"detail":"Function x: DEGRADED function cannot be invoked"}'),
         says="""
-            currently overloaded | is overloaded | are overloaded | no longer running
-            not in running state | degraded function | model is unloaded | model unloaded | model reloaded
+            high volume of traffic | closed connection before | closed the connection before
+            no healthy deployments | currently overloaded | is overloaded | are overloaded
+            no longer running
+            not in running state | degraded function | model is unloaded | model unloaded
+            model reloaded
             model has crashed | model crashed | process has terminated | failed to load model
             channel error | loading model | model loading | is currently loading
             model is loading | cuda error | out of memory | upstream connect error

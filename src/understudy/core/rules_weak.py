@@ -125,7 +125,10 @@ BARE = (
         "pace, in words",
         Fault.RATE_LIMIT,
         Sample(None, "Resource exhausted"),
-        says="resource exhausted | resource has been exhausted | request limit | throttl",
+        says="""
+            resource exhausted | resource has been exhausted | request limit | throttl
+            reached the limit | reached your limit | 稍后重试
+        """,
         status=SILENT,
     ),
     Rule(
@@ -143,6 +146,7 @@ BARE = (
         Sample(200, "data: request validation failed: unsupported x\n\n", stream=True),
         says="""
             validation failed | validation error | invalid request | bad request
+            rejected the request
             not found for url
         """,
         status=SILENT,
@@ -156,7 +160,8 @@ BARE = (
             internal error
             server error | server had an error | bad gateway | try again later | timed out
             timeout | deadline exceeded | upstream | busy | canceled | cancelled | aborted
-            loading | failed to generate | finish_reason: error
+            heavy load | high load | heavy traffic | high traffic | loading | failed to generate
+            finish_reason: error
         """,
         status=SILENT,
     ),
