@@ -19,6 +19,7 @@ from understudy.agents import (
     Router,
 )
 from understudy.agents.agent import Handle
+from understudy.agents.blocking import is_async
 
 T = TypeVar("T")
 
@@ -112,5 +113,9 @@ def _counted(agent: Agent, calls: list[str]) -> Agent:
         calls.append(agent.name)
         return handle(envelope)
 
-    agent.handle = counted  # type: ignore[assignment]
+    async def counted_later(envelope: IntentEnvelope) -> object:
+        answer = counted(envelope)
+        return await answer if isawaitable(answer) else answer
+
+    agent.handle = counted_later if is_async(handle) else counted  # type: ignore[assignment]
     return agent

@@ -164,6 +164,26 @@ def test_a_code_from_the_wire_that_nobody_knows_becomes_an_internal_error_with_a
     )
 
 
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+def test_a_number_that_json_has_not_is_said_and_not_sent_as_null(number: float) -> None:
+    error = ErrorInfo(ErrorCode.AGENT_ERROR, "x", details={"n": number})
+    for value in (
+        task(payload=[{"n": number}]),
+        AgentResponse.success({"n": (number,)}),
+        AgentResponse.success(metadata={"n": number}),
+        AgentResponse.failure(error),
+    ):
+        with pytest.raises(ValueError, match="neither NaN nor infinities"):
+            write(value)
+
+
+def test_a_record_is_not_lost_over_a_number() -> None:
+    house = House(a=ok(float("nan")))
+    house.route(task(payload=[float("inf")]))
+    again = read_record(write(house.record))
+    assert (again.envelope.payload, again.events) == ([None], house.record.events)
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -13,7 +13,7 @@ import pytest
 
 from tests.agents.rig import run, task
 from understudy.agents import RemoteRouter, write
-from understudy.agents.command import CommandError, load, route
+from understudy.agents.command import CommandError, load, route, serve
 
 SOURCE = """
 from understudy.agents import AgentRegistry, AgentResponse, ErrorInfo
@@ -76,6 +76,8 @@ def test_a_file_that_is_no_envelope_is_named(
         ("module", "module:name"),
         (":registry", "module:name"),
         ("no_such_module_at_all:registry", "no module named 'no_such_module_at_all'"),
+        (".:registry", "module:name"),
+        (".near:registry", "module:name"),
         ("json:nothing", "there is nothing"),
         ("json:dumps", "there is function"),
     ],
@@ -83,6 +85,45 @@ def test_a_file_that_is_no_envelope_is_named(
 def test_a_registry_that_is_none_is_named(wrong: str, problem: str) -> None:
     with pytest.raises(CommandError, match=problem):
         load(wrong)
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("\nraise RuntimeError('out of\\norder')", r"py:2: RuntimeError: out of\norder"),
+        ("import no_such_thing", "py:1: ModuleNotFoundError: No module named 'no_such_thing'"),
+        ("\n\ndef broken(:", "py:3: SyntaxError"),
+    ],
+)
+def test_a_module_that_cannot_be_imported_is_one_line_with_the_place(
+    tmp_path: Path, source: str, said: str
+) -> None:
+    name = f"broken_{tmp_path.name.replace('-', '_')}"
+    (tmp_path / f"{name}.py").write_text(source)
+    with pytest.raises(CommandError) as caught:
+        load(f"{name}:registry", where=str(tmp_path))
+    assert str(caught.value).startswith(f"module {name!r} cannot be imported: {tmp_path}")
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_port_that_does_not_exist_is_said(spec: str) -> None:
+    with pytest.raises(CommandError, match=r"cannot listen on 127.0.0.1:99999"):
+        serve(spec, "127.0.0.1", 99999, echo=print)
+
+
+def test_what_an_agent_says_does_not_break_the_lines_or_steer_the_terminal(
+    tmp_path: Path, spec: str
+) -> None:
+    wild = SOURCE.replace('"later"', r'"one\ntwo\x1b[2J"')
+    name = f"wild_{tmp_path.name.replace('-', '_')}"
+    (tmp_path / f"{name}.py").write_text(wild)
+    load(f"{name}:registry", where=str(tmp_path))
+    (tmp_path / "e.json").write_bytes(write(task()))
+    lines: list[str] = []
+    assert route(str(tmp_path / "e.json"), f"{name}:registry", echo=lines.append)
+    assert lines[0].splitlines()[2] == r"3 END a error RATE_LIMIT: one\ntwo\x1b[2J"
+    assert len(lines[0].splitlines()) == 8
 
 
 SERVING = """

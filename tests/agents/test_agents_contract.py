@@ -29,8 +29,11 @@ from understudy.agents import (
     Capability,
     ErrorCode,
     ErrorInfo,
+    Intent,
+    IntentContext,
     IntentEnvelope,
     Router,
+    Routing,
 )
 from understudy.agents.agent import Handle
 
@@ -231,6 +234,13 @@ class Odd:
     pass
 
 
+CIRCLE: list[object] = []
+CIRCLE.append(CIRCLE)
+DEEP: list[object] = []
+for _ in range(3000):
+    DEEP = [DEEP]
+
+
 @pytest.mark.parametrize(
     "garbage",
     [None, "text", 7, {"status": "success", "payload": 1}, {"status": "error"}, Odd(), [], ok],
@@ -255,7 +265,9 @@ def test_a4_what_is_no_response_is_a_failure_and_advances(
         lambda: AgentResponse(status="error", error="text"),  # type: ignore[arg-type]
         lambda: AgentResponse(status="error", error=error(), payload="both"),
         lambda: AgentResponse(metadata=None),  # type: ignore[arg-type]
-        lambda: ErrorInfo("NO_SUCH_CODE", "x"),  # type: ignore[arg-type]
+        lambda: ErrorInfo(3, "x"),  # type: ignore[arg-type]
+        lambda: ErrorInfo(ErrorCode.AGENT_ERROR, None),  # type: ignore[arg-type]
+        lambda: ErrorInfo(ErrorCode.AGENT_ERROR, "x", details=None),  # type: ignore[arg-type]
         lambda: AgentResponse.failure("x"),  # type: ignore[arg-type]
     ],
 )
@@ -292,9 +304,82 @@ def test_a4_an_envelope_that_is_none_is_refused_in_a_response(wrong: object) -> 
     assert (house.calls, house.span.agent) == ([], "router")
 
 
-def test_a4_a_payload_that_cannot_be_copied_is_a_routing_error_and_nobody_is_asked() -> None:
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"intent": None}, "intent"),
+        ({"intent": "do"}, "intent"),
+        ({"intent": Intent(["do"])}, "intent.name"),  # type: ignore[arg-type]
+        ({"context": IntentContext(tags="t")}, "context.tags"),  # type: ignore[arg-type]
+        ({"context": IntentContext(priority="now")}, "context.priority"),  # type: ignore[arg-type]
+        ({"metadata": None}, "metadata"),
+        ({"routing": Routing("direct", 3)}, "routing.target_agent"),  # type: ignore[arg-type]
+        ({"routing": Odd()}, ""),
+        ({"payload": {"lock": Lock()}}, "payload"),
+        ({"payload": CIRCLE}, "payload"),
+        ({"payload": DEEP}, "payload"),
+    ],
+)
+def test_a4_a_wrong_field_of_an_envelope_is_named_and_nobody_is_asked(
+    change: dict[str, object], field: str
+) -> None:
     house = House(a=ok())
-    response = house.route(task(payload={"lock": Lock()}))
+    response = house.route(task(trace_id="t").having(**change))
     assert response.error is not None
-    assert response.error.code is ErrorCode.ROUTING_ERROR
+    assert response.error.code is ErrorCode.VALIDATION_ERROR
+    assert response.error.details == {"field": field}
+    assert response.error.message.startswith(field)
+    assert response.metadata["trace_id"] == house.span.trace_id != ""
     assert house.calls == []
+
+
+def test_a4_a_payload_that_is_refused_leaves_the_rest_of_the_envelope_to_tell_of() -> None:
+    house = House(a=ok())
+    response = house.route(task(payload=Lock(), trace_id="t"))
+    assert (house.span.intent, house.span.trace_id) == (TASK, "t")
+    assert (house.record.envelope.payload, response.metadata["trace_id"]) == (None, "t")
+
+
+def test_texts_of_a_class_of_ones_own_are_texts() -> None:
+    class Name(str):
+        pass
+
+    envelope = IntentEnvelope.new(Name(TASK), trace_id=Name("t"))
+    assert House(a=ok()).route(envelope).ok
+
+
+class Unbound:
+    """As a proxy without a context: nobody may even ask what it is."""
+
+    @property
+    def __class__(self):  # type: ignore[no-untyped-def, override]
+        raise RuntimeError("working outside of context")
+
+
+class Liar:
+    @property
+    def __class__(self):  # type: ignore[no-untyped-def, override]
+        return AgentResponse
+
+
+@pytest.mark.parametrize("kind", [Unbound, Liar])
+@pytest.mark.parametrize("colour", [lambda handle: handle, later])
+@pytest.mark.parametrize("strategy", ["fallback", "broadcast"])
+def test_a4_what_lies_about_its_class_is_a_failure_and_advances(
+    kind: type[object], colour: Callable[[Handle], Handle], strategy: str
+) -> None:
+    house = House(a=colour(gives(kind())), b=ok("b"))
+    assert house.route(task(strategy)).payload == "b"
+    assert house.record.ends[0].error.code is ErrorCode.INTERNAL_AGENT_ERROR
+
+
+@pytest.mark.parametrize("colour", [lambda handle: handle, later])
+def test_a4_a_code_of_ones_own_becomes_an_internal_error_with_a_note(
+    colour: Callable[[Handle], Handle],
+) -> None:
+    def floods(envelope: IntentEnvelope) -> AgentResponse:
+        return AgentResponse.failure(ErrorInfo("FLOOD", "wet", True, {"cm": 3}))  # type: ignore[arg-type]
+
+    assert House(a=colour(floods)).route().error == ErrorInfo(
+        ErrorCode.INTERNAL_AGENT_ERROR, "wet", True, {"cm": 3, "unknown_code": "FLOOD"}
+    )

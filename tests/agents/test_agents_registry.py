@@ -111,3 +111,14 @@ def test_registering_from_many_threads_while_others_route_breaks_nothing() -> No
         thread.join()
     assert wrong == []
     assert len(registry.agents) == 202
+
+
+@pytest.mark.parametrize("wrong", [42, None, ("task", "1.0")])
+def test_what_is_no_capability_is_refused_at_once_and_named(wrong: object) -> None:
+    with pytest.raises(TypeError, match=r"agent 'bad': a capability is a text or Capability, not"):
+        Agent("bad", ok(), [wrong])  # type: ignore[list-item]
+
+
+def test_a_capability_is_made_of_texts() -> None:
+    with pytest.raises(TypeError, match="a capability's name and version are texts, not 3 and"):
+        Capability(3)  # type: ignore[arg-type]

@@ -158,15 +158,23 @@ def test_a7_a_line_that_fails_between_client_and_router_is_a_transport_error(
 
 @pytest.mark.parametrize("blocking", [True, False])
 def test_a7_a_router_that_is_not_there_is_a_transport_error(blocking: bool) -> None:
+    envelope = task(trace_id="t")
     if blocking:
         router = RemoteRouter(REFUSED)
-        response = router.route_sync(task())
+        response = router.route_sync(envelope)
         router.close()
     else:
-        response = run(over_http(REFUSED, task()))
+        response = run(over_http(REFUSED, envelope))
     assert response.error is not None
     assert response.error.code is ErrorCode.TRANSPORT_ERROR
     assert "refused the connection" in response.error.message
+    assert list(response.metadata) == ["agent", "trace_id", "timestamp"]
+    assert (response.metadata["agent"], response.metadata["trace_id"]) == ("router", "t")
+
+
+def test_a7_a_trace_that_never_reached_a_router_has_an_id_too() -> None:
+    bare_envelope = IntentEnvelope(intent=task().intent)
+    assert run(over_http(REFUSED, bare_envelope)).metadata["trace_id"]
 
 
 def test_a7_inside_a_router_a_remote_agent_that_cannot_be_reached_is_passed_over() -> None:
@@ -192,6 +200,27 @@ def test_a_payload_that_is_no_json_never_leaves() -> None:
     response = run(over_http(REFUSED, task(payload=object())))
     assert response.error is not None
     assert response.error.code is ErrorCode.VALIDATION_ERROR
+
+
+@pytest.mark.parametrize("change", [{"intent": None}, {"metadata": 3}, {"routing": "direct"}])
+def test_a_wrong_envelope_is_refused_on_either_side_in_the_same_words(
+    change: dict[str, object],
+) -> None:
+    wrong = task().having(**change)
+    here, there = House(a=ok()).route(wrong), run(over_http(REFUSED, wrong))
+    assert here.error == there.error
+    assert there.error is not None
+    assert there.error.details == {"field": next(iter(change))}
+    assert there.metadata["trace_id"]
+
+
+def test_an_answer_with_a_number_that_json_has_not_is_an_error_and_no_null() -> None:
+    house = House(a=ok({"score": float("nan")}))
+    response = elsewhere(house, lambda url: over_http(url, task()))
+    assert response.error is not None
+    assert response.error.code is ErrorCode.INTERNAL_AGENT_ERROR
+    assert "neither NaN nor infinities" in response.error.message
+    assert (response.payload, response.decision_path) == (None, ("a",))
 
 
 def test_a_path_before_the_route_is_kept_and_the_key_is_sent() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from threading import Event
 
 import pytest
 
@@ -43,6 +44,8 @@ from understudy.agents import (
         ("round_robin", ["a", "b"]),
         (" ", ["a", "b"]),
         (42, ["a", "b"]),
+        (["direct"], ["a", "b"]),
+        ({}, ["a"]),
         ("broadcast", ["a", "b", "c"]),
     ],
 )
@@ -60,6 +63,12 @@ def test_a5_an_unknown_strategy_leaves_a_visible_note() -> None:
     assert response.metadata["requested_strategy"] == "fancy"
     assert (house.span.strategy, house.span.requested_strategy) == ("fallback", "fancy")
     assert house.record.events[0].note == "fancy"
+
+
+def test_a5_no_routing_at_all_means_direct() -> None:
+    house = House(a=fails(), b=ok())
+    house.route(task("fallback").having(routing=None))
+    assert house.calls == ["a"]
 
 
 def test_a5_a_known_strategy_leaves_none() -> None:
@@ -147,15 +156,37 @@ def test_a6_parallel_gives_the_first_success_and_cancels_and_awaits_the_losers()
 
 
 def test_a6_two_that_finish_together_are_taken_in_order() -> None:
-    house = House(a=ok("a"), b=ok("b"), require_determinism=False)
+    house = House(a=later(ok("a")), b=later(ok("b")), require_determinism=False)
     assert house.route(task("parallel")).payload == "a"
 
 
 def test_a6_a_race_that_all_lose_gives_the_failure_that_came_last() -> None:
-    house = House(a=later(later(fails("a"))), b=fails("b"), require_determinism=False)
+    house = House(a=later(later(fails("a"))), b=later(fails("b")), require_determinism=False)
     response = house.route(task("parallel"))
     assert response.error is not None
     assert response.error.message == "a"
+
+
+@pytest.mark.parametrize("blocking", [True, False])
+def test_a6_a_plain_function_holds_up_nobody_in_a_race(blocking: bool) -> None:
+    won, waited = Event(), []
+
+    def waits(envelope: IntentEnvelope) -> AgentResponse:
+        waited.append(won.wait(5))
+        return AgentResponse.failure(error())
+
+    def wins(envelope: IntentEnvelope) -> AgentResponse:
+        won.set()
+        return AgentResponse.success("b")
+
+    for winner in (wins, later(wins)):
+        won.clear()
+        house = House(a=waits, b=winner, require_determinism=False)
+        route = house.router.route_sync if blocking else house.route
+        assert route(task("parallel")).payload == "b"
+        house.router.close()
+        assert house.record.path == ("a", "b")
+    assert waited == [True, True]
 
 
 def test_a6_a_race_works_for_blocking_callers() -> None:

@@ -23,7 +23,9 @@ from tests.rig import until
 from understudy.agents import (
     AgentResponse,
     ErrorInfo,
+    IntentContext,
     IntentEnvelope,
+    IntentMetadata,
     Middleware,
     Router,
 )
@@ -131,6 +133,21 @@ def test_a11_an_envelope_cannot_be_changed() -> None:
         envelope.payload = 3  # type: ignore[misc]
     with pytest.raises(AttributeError):
         envelope.routing.strategy = "direct"  # type: ignore[misc]
+
+
+def test_a11_lists_where_tuples_belong_are_nobodys_to_edit() -> None:
+    seen: list[object] = []
+
+    def vandal(envelope: IntentEnvelope) -> AgentResponse:
+        seen.append((envelope.context.tags, envelope.metadata.identity_chain))
+        return AgentResponse.failure(error())
+
+    tags, names = ["t"], ["n"]
+    context = IntentContext(tags=tags)  # type: ignore[arg-type]
+    metadata = IntentMetadata("r", "t", names)  # type: ignore[arg-type]
+    house = House(a=vandal, b=vandal)
+    house.route(task().having(context=context, metadata=metadata))
+    assert seen == [(("t",), ("n",))] * 2
 
 
 # -- A12: colours and watchers (language models are in test_agents_models) ------------------------

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 import pytest
 
@@ -111,7 +113,35 @@ def test_a_payload_that_no_hook_can_copy_is_a_mishap_and_nothing_else() -> None:
     house = House(a=ok(Lock()))
     router = watched(house, Diary())
     assert run(router.route(task())).ok
-    assert [mishap.where for mishap in router.mishaps] == ["recorder", "after_route"]
+    assert [mishap.where for mishap in router.mishaps] == ["after_route"]
+
+
+async def writes(told: object) -> None:
+    raise AssertionError("nobody awaits it")
+
+
+class Writer:
+    async def __call__(self, told: object) -> None:
+        await writes(told)
+
+    async def on_error(self, envelope: IntentEnvelope, error: ErrorInfo) -> None:
+        await writes(error)
+
+
+@pytest.mark.parametrize(
+    ("watchers", "what"),
+    [
+        ({"sinks": [writes]}, "sink"),
+        ({"sinks": [Writer()]}, "sink"),
+        ({"recorder": partial(writes)}, "recorder"),
+        ({"middleware": [Writer()]}, "on_error"),
+    ],
+)
+def test_a_watcher_that_would_have_to_be_awaited_is_refused(
+    watchers: dict[str, Any], what: str
+) -> None:
+    with pytest.raises(TypeError, match=f"{what}: a plain function is needed"):
+        Router(AgentRegistry(), **watchers)
 
 
 def test_the_latency_is_that_of_all_attempts_together() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 from understudy.agents.capability import Capability
 from understudy.agents.envelope import IntentEnvelope
@@ -36,7 +36,7 @@ class Agent:
             raise TypeError(f"agent {name!r}: node_priority is an int, not {node_priority!r}")
         self.name = name
         self.handle = handle
-        self.capabilities = _capabilities(capabilities)
+        self.capabilities = tuple(_capabilities(name, capabilities))
         self.node_id = node_id or None
         self.node_priority = node_priority
         self.candidate = Candidate(Target(PROVIDER, name))  # as the walk sees it
@@ -55,7 +55,10 @@ class Agent:
         return any(capability.covers(name, version) for capability in self.capabilities)
 
 
-def _capabilities(given: Iterable[Capable]) -> tuple[Capability, ...]:
+def _capabilities(name: str, given: Iterable[Capable]) -> Iterator[Capability]:
     if isinstance(given, str):  # iterating it would make an agent for every letter
         given = (given,)
-    return tuple(Capability.of(c) if isinstance(c, str) else c for c in given)
+    for each in given:
+        if not isinstance(each, (str, Capability)):
+            raise TypeError(f"agent {name!r}: a capability is a text or Capability, not {each!r}")
+        yield Capability.of(each) if isinstance(each, str) else each

@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from understudy.agents.middleware import Mishap
-from understudy.agents.record import KeepRecord, Record
+from msgspec.structs import replace
+
+from understudy.agents.middleware import Mishap, plain
+from understudy.agents.payload import noted
+from understudy.agents.record import Ended, KeepRecord, Record
 from understudy.agents.response import AgentResponse
 from understudy.agents.route import Outcome, Route
 from understudy.agents.spans import Sink, Span
@@ -21,8 +24,8 @@ class Audience:
     def __init__(
         self, sinks: Sequence[Sink], recorder: KeepRecord | None, mishaps: deque[Mishap]
     ) -> None:
-        self._sinks = tuple(sinks)
-        self._recorder = recorder
+        self._sinks = tuple(plain("sink", sink) for sink in sinks)
+        self._recorder = None if recorder is None else plain("recorder", recorder)
         self._mishaps = mishaps
 
     def told(self, route: Route, outcome: Outcome, response: AgentResponse | None) -> None:
@@ -59,15 +62,19 @@ def _span(route: Route, outcome: Outcome) -> Span:
 
 
 def _record(route: Route, outcome: Outcome, response: AgentResponse | None) -> Record:
+    """All of it copies: the caller may edit what it gets, and the recorder what it is given."""
     return Record(
-        route.envelope,
+        route.envelope.copy(),
         route.lineup.ranks,
         route.strategy,
         tuple(route.tried),
-        tuple(route.ends),
+        tuple(_noted(end) for end in route.ends),
         outcome.agent,
         outcome.reason,
-        # The caller may edit what it gets, so the record keeps a copy.
-        None if response is None else response.copy(),
+        None if response is None else response.copy(noted),
         route.strict,
     )
+
+
+def _noted(end: Ended) -> Ended:
+    return end if end.error is None else replace(end, error=end.error.copy(noted))

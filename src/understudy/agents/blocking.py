@@ -10,6 +10,7 @@ import asyncio
 import concurrent.futures
 from collections.abc import Awaitable, Callable, Coroutine
 from contextvars import ContextVar
+from inspect import iscoroutinefunction
 from typing import TypeVar
 
 from understudy.portal import Portal
@@ -22,6 +23,20 @@ Wait = Callable[[Awaitable[object]], Awaitable[object]]
 async def awaited(work: Awaitable[object]) -> object:
     """How callers wait who can await."""
     return await work
+
+
+def cancels() -> int:
+    """How often the task that we are in was cancelled; 0 where there is none."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # no event loop runs here
+        return 0
+    return task.cancelling() if task is not None else 0
+
+
+def is_async(function: object) -> bool:
+    """Does calling it give something to await? Known of `async def` only, not of what wraps it."""
+    return iscoroutinefunction(function) or iscoroutinefunction(type(function).__call__)
 
 
 # True inside what a bridge runs: its thread is busy with us, so a blocking call made in there

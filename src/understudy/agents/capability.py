@@ -14,6 +14,9 @@ class Capability(msgspec.Struct, frozen=True):
     version: str = "1.0"
 
     def __post_init__(self) -> None:
+        if not (isinstance(self.name, str) and isinstance(self.version, str)):
+            what = f"{self.name!r} and {self.version!r}"
+            raise TypeError(f"a capability's name and version are texts, not {what}")
         if not (self.name and self.version):
             raise ValueError(f"a capability needs a name and a version, not {str(self)!r}")
 

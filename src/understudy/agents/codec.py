@@ -6,10 +6,12 @@ payload that is no JSON is a `TypeError`.
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from understudy.agents.envelope import VERSION, IntentEnvelope
 from understudy.agents.failure import ErrorCode, ErrorInfo
@@ -28,10 +30,38 @@ class Unreadable(UnderstudyError, ValueError):
         self.problem = problem
         super().__init__(f"{field}: {problem}" if field else problem)
 
+    @property
+    def info(self) -> ErrorInfo:
+        """What whoever sent it is told."""
+        details: dict[str, object] = {"field": self.field}
+        return ErrorInfo(ErrorCode.VALIDATION_ERROR, str(self), False, details)
+
 
 def write(value: msgspec.Struct) -> bytes:
-    """An envelope, a response, a record or a span as JSON."""
+    """An envelope, a response, a record or a span as JSON.
+
+    What travels and holds NaN or an infinity is a `ValueError`: they would arrive as null. In
+    what is only kept they become null, for a record must not get lost over a number.
+    """
+    if isinstance(value, (IntentEnvelope, AgentResponse)):
+        _check_numbers(value)
     return msgspec.json.encode(value)
+
+
+def checked(given: IntentEnvelope) -> IntentEnvelope:
+    """An envelope built in code, where nobody looked at its fields, as if it had been read.
+
+    Without its payload, which may be anything. All the rest is new and cannot be edited.
+    """
+    if not issubclass(type(given), IntentEnvelope):
+        raise Unreadable("", f"an envelope is wanted, not {type(given).__name__}")
+    try:
+        plain = msgspec.to_builtins(replace(given, payload=None), enc_hook=_plain)
+        return msgspec.convert(plain, type(given))
+    except msgspec.ValidationError as error:
+        raise _wrong(str(error)) from None
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Unreadable("", f"the envelope cannot be read: {error}") from None
 
 
 def read_envelope(data: bytes) -> IntentEnvelope:
@@ -59,6 +89,13 @@ def read_record(data: bytes) -> Record:
     return _read(data, Record)
 
 
+def _plain(value: object) -> object:
+    for kind in (str, float):  # of a class that derives from it
+        if isinstance(value, kind):
+            return kind(value)
+    raise TypeError(f"it holds a value of type {type(value).__name__!r}")
+
+
 class _Error(msgspec.Struct):
     """As `ErrorInfo`, but with a code that we may not know."""
 
@@ -68,10 +105,8 @@ class _Error(msgspec.Struct):
     details: dict[str, object] = msgspec.field(default_factory=dict)
 
     def info(self) -> ErrorInfo:
-        if self.code in _CODES:
-            return ErrorInfo(ErrorCode(self.code), self.message, self.retryable, self.details)
-        details = {**self.details, "unknown_code": self.code}
-        return ErrorInfo(ErrorCode.INTERNAL_AGENT_ERROR, self.message, self.retryable, details)
+        # `ErrorInfo` translates what is no `ErrorCode`.
+        return ErrorInfo(self.code, self.message, self.retryable, self.details)  # type: ignore[arg-type]
 
 
 class _Response(msgspec.Struct):
@@ -85,7 +120,6 @@ class _Response(msgspec.Struct):
     decision_path: tuple[str, ...] = ()
 
 
-_CODES = frozenset(str(code) for code in ErrorCode)
 _AT = re.compile(r"(?P<what>.*?)(?: - at `\$(?P<path>.*)`)?", re.DOTALL)
 _NAMED = re.compile(r"Object (?:missing required|contains unknown) field `(?P<name>.*)`")
 
@@ -109,6 +143,13 @@ def _wrong(said: str) -> Unreadable:
     if named := _NAMED.fullmatch(what):
         steps.append(named["name"])
     return Unreadable(".".join(steps), what[:1].lower() + what[1:])
+
+
+def _check_numbers(value: msgspec.Struct) -> None:
+    try:
+        json.dumps(msgspec.to_builtins(value, str_keys=True), allow_nan=False)
+    except ValueError as error:
+        raise ValueError(f"JSON has neither NaN nor infinities: {error}") from None
 
 
 def _check_version(version: str) -> None:

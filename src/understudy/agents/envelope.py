@@ -8,7 +8,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from understudy.agents.payload import copied
 
@@ -32,7 +32,7 @@ class RoutingStrategy(StrEnum):
     DIRECT = "direct"  # one agent, the named or the first; no fallback
     FALLBACK = "fallback"  # one after another until one succeeds
     BROADCAST = "broadcast"  # all in order; the last success
-    PARALLEL = "parallel"  # all at once; the first success
+    PARALLEL = "parallel"  # all at once, plain functions in threads; the first success
 
 
 class Priority(StrEnum):
@@ -71,10 +71,14 @@ class IntentMetadata(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Routing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How to route. `strategy` is kept as it was asked for, known or not."""
+    """How to route. `strategy` is kept as it was asked for, known or not, as a text."""
 
     strategy: str | None = None
     target_agent: str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.strategy, str):
+            force_setattr(self, "strategy", str(self.strategy) if self.strategy else None)
 
     def chosen(self) -> tuple[RoutingStrategy, str | None]:
         """The strategy in force, and the text asked for if no strategy has that name.
@@ -82,8 +86,8 @@ class Routing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Nothing asked for means DIRECT, something unknown means FALLBACK.
         """
         text = self.strategy or ""
-        named = _BY_TEXT.get(text) or _BY_TEXT.get(str(text).lower())
-        return (named, None) if named else (RoutingStrategy.FALLBACK, str(text))
+        named = _BY_TEXT.get(text) or _BY_TEXT.get(text.lower())
+        return (named, None) if named else (RoutingStrategy.FALLBACK, text)
 
 
 _BY_TEXT = {"": RoutingStrategy.DIRECT, **{str(s): s for s in RoutingStrategy}}
@@ -100,6 +104,10 @@ class IntentEnvelope(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     context: IntentContext = _CONTEXT
     metadata: IntentMetadata = _METADATA
     routing: Routing = _ROUTING
+
+    def __post_init__(self) -> None:
+        if self.routing is None:  # nothing asked for
+            force_setattr(self, "routing", _ROUTING)
 
     @classmethod
     def new(  # noqa: PLR0913 - one call says all that a caller usually has to say
@@ -137,6 +145,12 @@ class IntentEnvelope(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         ours = replace(fresh.metadata, trace_id=self.metadata.trace_id, identity_chain=chain)
         return replace(fresh, metadata=ours)
 
+    def traced(self, new_id: Callable[[], str] = new_id) -> IntentEnvelope:
+        """With a trace id; its own if it has one."""
+        if self.metadata.trace_id:
+            return self
+        return replace(self, metadata=replace(self.metadata, trace_id=new_id()))
+
     def copy(self) -> IntentEnvelope:
-        """The same envelope with a payload of its own; all else cannot be edited anyway."""
+        """The same envelope with a payload of its own; all else in a router's cannot be edited."""
         return replace(self, payload=copied(self.payload))

@@ -7,7 +7,7 @@ from enum import StrEnum
 import msgspec
 from msgspec.structs import force_setattr, replace
 
-from understudy.agents.payload import copied
+from understudy.agents.payload import Copy, copied
 
 
 class ErrorCode(StrEnum):
@@ -30,7 +30,11 @@ class ErrorCode(StrEnum):
 
 
 class ErrorInfo(msgspec.Struct, frozen=True):
-    """One failure. `retryable` is advice for the caller; it never changes a route."""
+    """One failure. `retryable` is advice for the caller; it never changes a route.
+
+    A code of one's own becomes INTERNAL_AGENT_ERROR, here as over the wire, and stands in the
+    details as `unknown_code`.
+    """
 
     code: ErrorCode
     message: str
@@ -38,20 +42,27 @@ class ErrorInfo(msgspec.Struct, frozen=True):
     details: dict[str, object] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.message, str):
+            raise TypeError(f"an error's message is a text, not {self.message!r}")
+        if not isinstance(self.details, dict):
+            raise TypeError(f"an error's details are a dict, not {self.details!r}")
         if type(self.code) is not ErrorCode:
-            force_setattr(self, "code", _code(self.code))
+            self._translate(self.code)
 
-    def copy(self) -> ErrorInfo:
+    def _translate(self, code: str) -> None:
+        if not isinstance(code, str):
+            raise TypeError(f"an error's code is a text, not {code!r}")
+        known = _CODES.get(code)
+        if known is None:
+            force_setattr(self, "details", {**self.details, "unknown_code": code})
+        force_setattr(self, "code", known or ErrorCode.INTERNAL_AGENT_ERROR)
+
+    def copy(self, by: Copy = copied) -> ErrorInfo:
         """The same failure for somebody who might edit its details."""
-        return replace(self, details=copied(self.details))
+        return replace(self, details=by(self.details))
 
 
-def _code(text: str) -> ErrorCode:
-    try:
-        return ErrorCode(text)
-    except ValueError:
-        known = ", ".join(ErrorCode)
-        raise ValueError(f"unknown error code {text!r}; known: {known}") from None
+_CODES = {str(code): code for code in ErrorCode}
 
 
 def crash(error: BaseException) -> ErrorInfo:

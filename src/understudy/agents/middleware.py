@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+from understudy.agents.blocking import is_async
 from understudy.agents.envelope import IntentEnvelope
 from understudy.agents.failure import ErrorInfo
 from understudy.agents.response import AgentResponse
@@ -14,7 +15,8 @@ from understudy.agents.response import AgentResponse
 class Middleware:
     """Three hooks that do nothing; a subclass, or any object, has those it needs.
 
-    What a hook is given is its own copy, and what it raises changes nothing.
+    What a hook is given is its own copy, and what it raises changes nothing. Hooks are plain
+    functions: nobody would await them.
     """
 
     def before_route(self, envelope: IntentEnvelope) -> IntentEnvelope | None:
@@ -74,4 +76,14 @@ class Hooks:
 
 def _all(middleware: Iterable[object], name: str) -> tuple[Callable[..., object], ...]:
     hooks = (getattr(each, name, None) for each in middleware)
-    return tuple(hook for hook in hooks if hook is not None)
+    return tuple(plain(name, hook) for hook in hooks if hook is not None)
+
+
+W = TypeVar("W", bound=Callable[..., object])
+
+
+def plain(what: str, watcher: W) -> W:
+    """Refuses what is async: it would be called, never awaited, and so never run."""
+    if is_async(watcher):
+        raise TypeError(f"{what}: a plain function is needed, not the async {watcher!r}")
+    return watcher

@@ -26,6 +26,11 @@ class EventKind(StrEnum):
     FINAL = "FINAL"  # what the caller got
 
 
+def one_line(text: str) -> str:
+    """Agents choose their words: line ends and what steers a terminal are shown as escapes."""
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+
+
 class Event(msgspec.Struct, frozen=True, omit_defaults=True):
     """One line of a record. How long things took is not in it, so equal routes compare equal."""
 
@@ -41,7 +46,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
         said = f"{self.error.code}: {self.error.message}" if self.error else ""
         arrow = f"-> {self.to}" if self.to else ""
         words = (self.seq, self.kind, self.agent, arrow, self.status, said, self.note)
-        return " ".join(str(word) for word in words if word)
+        return one_line(" ".join(str(word) for word in words if word))
 
 
 class Ended(msgspec.Struct, frozen=True):
@@ -54,7 +59,11 @@ class Ended(msgspec.Struct, frozen=True):
 
 
 class Record(msgspec.Struct, frozen=True):
-    """One route: what came in, who stood in line, who was asked, what went out."""
+    """One route: what came in, who stood in line, who was asked, what went out.
+
+    Copies, all of it. Where an agent said something that cannot be copied, a success with a live
+    connection in it, say, that stands as `{"not_copied": why}`; the caller has got the thing.
+    """
 
     envelope: IntentEnvelope
     candidates: tuple[Ranked, ...]  # in order; empty when it never came to that

@@ -16,10 +16,12 @@ from msgspec.structs import replace
 
 from understudy.agents.agent import Agent, Capable
 from understudy.agents.blocking import Bridge
-from understudy.agents.codec import Unreadable, read_response, write
-from understudy.agents.envelope import IntentEnvelope, Routing, RoutingStrategy
+from understudy.agents.codec import Unreadable, checked, read_response, write
+from understudy.agents.envelope import IntentEnvelope, Routing, RoutingStrategy, wall_clock
 from understudy.agents.failure import ErrorCode, ErrorInfo
 from understudy.agents.response import AgentResponse
+from understudy.agents.route import BLANK
+from understudy.agents.router import ROUTER
 from understudy.core.errors import ProviderError
 from understudy.providers.pool import Pool
 from understudy.providers.transport import Limits, Origin, Outgoing, Transport, render_head
@@ -130,7 +132,12 @@ class RemoteRouter:
         self._bridge = Bridge()
 
     async def route(self, envelope: IntentEnvelope) -> AgentResponse:
-        return await self._far.ask(envelope)
+        """What the router over there says, or, in its name, why nothing can be heard of it."""
+        try:
+            ours = replace(checked(envelope).traced(), payload=envelope.payload)
+        except Unreadable as error:
+            return _told(AgentResponse.failure(error.info), BLANK.traced())
+        return _told(await self._far.ask(ours), ours)
 
     def route_sync(self, envelope: IntentEnvelope) -> AgentResponse:
         return self._bridge.run(self._waited(envelope))
@@ -143,6 +150,16 @@ class RemoteRouter:
         self._bridge.close()
 
     async def _waited(self, envelope: IntentEnvelope) -> AgentResponse:
-        response = await self._bridge.wait(self._far.ask(envelope))
+        response = await self._bridge.wait(self.route(envelope))
         assert isinstance(response, AgentResponse)
         return response
+
+
+def _told(response: AgentResponse, envelope: IntentEnvelope) -> AgentResponse:
+    """With what every response says of itself; a router that was reached has said it already."""
+    metadata: dict[str, object] = {
+        "agent": ROUTER,
+        "trace_id": envelope.metadata.trace_id,
+        "timestamp": wall_clock(),
+    }
+    return response.told(metadata, response.decision_path)

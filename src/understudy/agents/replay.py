@@ -53,6 +53,9 @@ def replay(record: Record, source: AgentRegistry | Outcomes | None = None) -> Re
     """
     if record.response is None:
         raise ValueError("the recorded route was cancelled; there is no outcome to reproduce")
+    error = record.response.error
+    if error is not None and error.code is ErrorCode.VALIDATION_ERROR and not record.candidates:
+        raise ValueError("the recorded envelope was refused, so it is not in the record as it was")
     if record.strategy is RoutingStrategy.PARALLEL and record.path:
         raise ValueError("the recorded route ran in parallel; its order was up to time")
     if not isinstance(source, AgentRegistry):

@@ -9,11 +9,15 @@ from msgspec.structs import replace
 
 from understudy.agents.envelope import VERSION
 from understudy.agents.failure import ErrorInfo
-from understudy.agents.payload import copied
+from understudy.agents.payload import Copy, copied, handed
 
 
 class AgentResponse(msgspec.Struct, frozen=True, kw_only=True):
-    """One answer. From a router it also names the agent, the trace, the time and the path."""
+    """One answer. From a router it also names the agent, the trace, the time and the path.
+
+    JSON-like values in it are the caller's to edit. Others, a stream or a session, are the very
+    objects that the agent gave: a copy of them would be dead, and some cannot be copied at all.
+    """
 
     version: str = VERSION
     status: str = "success"  # or "error"; an error is there exactly when this says so
@@ -52,9 +56,19 @@ class AgentResponse(msgspec.Struct, frozen=True, kw_only=True):
     def ok(self) -> bool:
         return self.error is None
 
-    def copy(self) -> AgentResponse:
-        """The same answer for somebody who might edit it."""
-        return replace(self, payload=copied(self.payload), metadata=self.metadata.copy())
+    def copy(self, by: Copy = copied) -> AgentResponse:
+        """The same answer for somebody who might edit it. `by` says how its values are copied."""
+        return replace(
+            self,
+            payload=by(self.payload),
+            error=None if self.error is None else self.error.copy(by),
+            metadata={name: by(value) for name, value in self.metadata.items()},
+        )
+
+    def given(self) -> AgentResponse:
+        """The same answer for its caller. An error is passed on as it is (contract A4)."""
+        said = {name: handed(value) for name, value in self.metadata.items()}
+        return replace(self, payload=handed(self.payload), metadata=said)
 
     def told(self, metadata: dict[str, object], path: tuple[str, ...]) -> AgentResponse:
         """The same answer with what the router knows; what the agent said itself is kept."""

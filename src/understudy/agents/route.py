@@ -10,10 +10,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from inspect import isawaitable
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
-from understudy.agents.agent import Agent
-from understudy.agents.blocking import Wait, arrived, awaited, carried
+from understudy.agents.agent import Agent, Handle
+from understudy.agents.blocking import Wait, arrived, awaited, cancels, carried, is_async
 from understudy.agents.envelope import Clock, Intent, IntentEnvelope, RoutingStrategy
 from understudy.agents.failure import ErrorCode, ErrorInfo, crash, garbage
 from understudy.agents.record import Ended
@@ -98,29 +98,50 @@ class Route:
 
         Who answers at once costs no coroutine.
         """
-        name, envelope = agent.name, self.envelope.copy()
-        self.tried.append(name)
-        began = self.clock()
-        try:
-            answer: object = agent.handle(envelope)
-        except Exception as error:  # noqa: BLE001 - an agent's exception is an agent's failure
-            answer = AgentResponse.failure(crash(error))
+        name, envelope, began = self._begun(agent)
+        answer = _asked(agent.handle, envelope)
         if type(answer) is not AgentResponse:
             return self._later(name, answer, began)
-        ms = (self.clock() - began) * 1e3
-        self.ends.append(Ended(name, answer.status, answer.error, ms))
-        return answer
+        return self._ended(name, answer, began)
+
+    async def race(self, agent: Agent) -> AgentResponse:
+        """As `call`, but a plain function holds up nobody: it runs in a thread.
+
+        One that loses cannot be stopped; what it says in the end is not heard.
+        """
+        name, envelope, began = self._begun(agent)
+        if is_async(agent.handle):
+            answer = _asked(agent.handle, envelope)
+        else:
+            answer = await asyncio.to_thread(_asked, agent.handle, envelope)
+        return await self._later(name, answer, began)
+
+    def _begun(self, agent: Agent) -> tuple[str, IntentEnvelope, float]:
+        envelope = self.envelope.copy()
+        self.tried.append(agent.name)
+        return agent.name, envelope, self.clock()
 
     async def _later(self, name: str, answer: object, began: float) -> AgentResponse:
-        """The rest of asking somebody who did not answer at once, or not properly."""
-        if isawaitable(answer):
-            try:
+        """The rest of asking somebody who did not answer at once, or not properly.
+
+        Cancellation ends a route, even if the agent kept it to itself.
+        """
+        before = cancels()
+        try:
+            if isawaitable(answer):  # this asks for `__class__`, and that may be anybody's code
                 answer = await self.wait(answer)
-            except Exception as error:  # noqa: BLE001 - as above
-                answer = AgentResponse.failure(crash(error))
-        if not isinstance(answer, AgentResponse):
+        except Exception as error:  # noqa: BLE001 - an agent's exception is an agent's failure
+            answer = AgentResponse.failure(crash(error))
+        if cancels() > before:
+            raise asyncio.CancelledError
+        if not issubclass(type(answer), AgentResponse):  # `isinstance` would ask for `__class__`
             answer = AgentResponse.failure(garbage(answer))
+        return self._ended(name, cast(AgentResponse, answer), began)
+
+    def _ended(self, name: str, answer: AgentResponse, began: float) -> AgentResponse:
+        """Close the line of an agent. From here on nobody else can edit its answer."""
         ms = (self.clock() - began) * 1e3
+        answer = answer.given()
         self.ends.append(Ended(name, answer.status, answer.error, ms))
         return answer
 
@@ -128,6 +149,14 @@ class Route:
         """Close the lines of those who were asked and never came to an end."""
         ended = {end.agent for end in self.ends}
         self.ends += [Ended(name, "cancelled") for name in self.tried if name not in ended]
+
+
+def _asked(handle: Handle, envelope: IntentEnvelope) -> object:
+    """What an agent says at once."""
+    try:
+        return handle(envelope)
+    except Exception as error:  # noqa: BLE001 - an agent's exception is an agent's failure
+        return AgentResponse.failure(crash(error))
 
 
 def fallback(route: Route) -> Awaitable[Outcome]:
@@ -189,7 +218,10 @@ async def broadcast(route: Route) -> Outcome:
 
 
 async def parallel(route: Route) -> Outcome:
-    """Everybody at once; the first success counts, or else the failure that came last."""
+    """Everybody at once; the first success counts, or else the failure that came last.
+
+    Who is async shares the event loop, plain functions run in threads of its executor.
+    """
     outcome = await route.wait(_raced(route))
     assert isinstance(outcome, Outcome)
     return outcome
@@ -197,10 +229,7 @@ async def parallel(route: Route) -> Outcome:
 
 async def _raced(route: Route) -> Outcome:
     async def ask(agent: Agent) -> Outcome:
-        answer = route.call(agent)
-        if not isinstance(answer, AgentResponse):
-            answer = await answer
-        return Outcome(agent.name, answer, "parallel first success")
+        return Outcome(agent.name, await route.race(agent), "parallel first success")
 
     route.wait = awaited  # a race has an event loop, whoever waits for its end
     tasks = [asyncio.create_task(carried(ask(agent))) for agent in route.lineup.agents.values()]

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from understudy.agents.audience import Audience
 from understudy.agents.blocking import Bridge, Wait, awaited
+from understudy.agents.codec import Unreadable, checked
 from understudy.agents.envelope import (
     Clock,
     IntentEnvelope,
@@ -23,6 +24,7 @@ from understudy.agents.envelope import (
 )
 from understudy.agents.failure import ErrorCode, ErrorInfo, crash
 from understudy.agents.middleware import Hooks, Mishap
+from understudy.agents.payload import copied
 from understudy.agents.record import KeepRecord
 from understudy.agents.registry import AgentRegistry
 from understudy.agents.response import AgentResponse
@@ -87,7 +89,7 @@ class Router:
         try:
             self._admit(route, given)
             outcome = await STRATEGIES[route.strategy](route)
-        except Refused as refusal:
+        except (Refused, Unreadable) as refusal:
             outcome = _refused(refusal.info)
         except Exception as error:  # noqa: BLE001 - the router returns, it does not raise
             outcome = _refused(replace(crash(error), code=ErrorCode.ROUTING_ERROR))
@@ -98,12 +100,12 @@ class Router:
 
     def _admit(self, route: Route, given: IntentEnvelope) -> None:
         """Take in the envelope, choose the strategy and find the candidates; may refuse."""
-        if not isinstance(given, IntentEnvelope):
-            what = type(given).__name__
-            raise Refused(ErrorCode.VALIDATION_ERROR, f"an envelope is wanted, not {what}")
-        envelope = route.envelope = self._own(given)
+        self._take(route, given)
         if self._hooks is not None:
-            envelope = route.envelope = self._own(self._hooks.opened(envelope))
+            opened = self._hooks.opened(route.envelope)
+            if opened is not route.envelope:
+                self._take(route, opened)
+        envelope = route.envelope
         route.began = route.clock()
         route.strategy, route.unknown = envelope.routing.chosen()
         route.lineup = self.registry.lineup(envelope.intent)
@@ -116,13 +118,22 @@ class Router:
         if route.strategy is RoutingStrategy.PARALLEL and self.require_determinism:
             raise Refused(ErrorCode.VALIDATION_ERROR, _NO_RACES, **_NO_RACES_DETAILS)
 
-    def _own(self, given: IntentEnvelope) -> IntentEnvelope:
-        """A copy that nobody else can edit, with a trace id."""
-        envelope = given.copy()
-        if envelope.metadata.trace_id:
-            return envelope
-        metadata = replace(envelope.metadata, trace_id=self._instruments.new_id())
-        return replace(envelope, metadata=metadata)
+    def _take(self, route: Route, given: IntentEnvelope) -> None:
+        """Give the route a copy that nobody else can edit, with a trace id."""
+        new_id = self._instruments.new_id
+        try:
+            route.envelope = checked(given).traced(new_id)  # to tell of, if the payload is refused
+        except Unreadable:
+            route.envelope = route.envelope.traced(new_id)
+            raise
+        try:
+            payload = copied(given.payload)
+        except RecursionError:
+            why = "cannot be copied: it is nested too deeply, or contains itself"
+            raise Unreadable("payload", why) from None
+        except Exception as error:
+            raise Unreadable("payload", f"cannot be copied: {crash(error).message}") from error
+        route.envelope = replace(route.envelope, payload=payload)
 
     def _finished(self, route: Route, outcome: Outcome) -> AgentResponse:
         """The outcome as the caller gets it; everybody else is told first."""

@@ -119,9 +119,7 @@ class AgentServer:
         try:
             envelope = read_envelope(incoming.body)
         except Unreadable as error:
-            details: dict[str, object] = {"field": error.field}
-            wrong = ErrorInfo(ErrorCode.VALIDATION_ERROR, str(error), False, details)
-            return Reply(400, write(AgentResponse.failure(wrong)))
+            return Reply(400, write(AgentResponse.failure(error.info)))
         response = await self._router.route(envelope)
         try:
             return Reply(200, write(response))
