@@ -19,7 +19,10 @@ from tests.gateway.desk import (
     serving,
 )
 from tests.rig import run
+from understudy import HttpProvider
+from understudy.dialects.base import Truncated, WireError
 from understudy.dialects.table import dialect_named
+from understudy.gateway.flows import Alike
 from understudy.gateway.scan import MARKS, Scan
 from understudy.messages.response import Response, TextDelta, Usage
 
@@ -126,14 +129,22 @@ def test_a_mark_deep_within_an_event_ends_nothing() -> None:
 
 
 @pytest.mark.parametrize("dialect", MARKS)
-def test_an_end_is_seen_only_when_all_of_its_event_is_here(dialect: str) -> None:
-    data = b"".join(whole(dialect))
-    cut = len(data.rstrip()) - 1
-    scan = Scan(dialect)
-    scan.feed(data[:cut])
-    assert not scan.ended
-    scan.feed(data[cut:])
-    assert scan.ended is (dialect != "gemini")  # which has no end mark
+def test_where_a_stream_breaks_does_not_matter_its_client_can_read_our_error(dialect: str) -> None:
+    first, *others = whole(dialect)
+    rest = b"".join(others)
+    finish = {"openai": b'"stop"', "gemini": b"finishReason"}.get(dialect)
+    for cut in range(rest.index(finish) if finish else rest.rstrip().rfind(b"\n") + 1):
+        flow = Alike(HttpProvider("p", dialect=dialect, base_url="http://127.0.0.1:9"), "m")
+        assert flow.hold(first)
+        told = flow.first + flow.passed(rest[: cut // 2]) + flow.passed(rest[cut // 2 : cut])
+        assert not flow.whole
+        with pytest.raises(Truncated):
+            flow.over()
+        assert rest.startswith(told.removeprefix(first))
+        reader = dialect_named(dialect).reader()
+        reader.feed(told + flow.parting(504, "it broke", "stall_mid_stream"))
+        assert isinstance(reader.failure, WireError)
+        assert "it broke" in str(reader.failure)
 
 
 def test_empty_pieces_are_silence() -> None:

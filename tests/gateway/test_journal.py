@@ -156,7 +156,9 @@ def test_without_files_to_keep_the_one_file_is_the_bound(tmp_path: Path) -> None
     desk.journal.close()
     assert [file.name for file in tmp_path.iterdir()] == ["journal.jsonl"]
     assert path.stat().st_size <= LEAST
-    assert told(path)[-1]["kind"] == "marks"  # begun at the very end, and still says who is benched
+    assert (
+        told(path)[-1]["kind"] == "marks"
+    )  # begun at the very end, and still says who is benched
 
 
 def test_names_without_end_cost_neither_memory_nor_a_line_without_measure(tmp_path: Path) -> None:

@@ -6,7 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from understudy.dialects.base import Garbled
+from understudy.dialects.sse import MAX_LINE
 from understudy.dialects.table import dialect_named
+from understudy.gateway.events import Events
 from understudy.gateway.scan import MARKS, Scan
 from understudy.messages.response import Response, TextDelta, Usage
 
@@ -24,9 +27,11 @@ def written(dialect: str) -> bytes:
 
 
 def scanned(dialect: str, pieces: list[bytes]) -> Scan:
-    scan = Scan(dialect)
+    scan, events = Scan(dialect), Events(MARKS[dialect].breaks)
     for piece in pieces:
-        scan.feed(piece)
+        if found := events.feed(piece):
+            scan.feed(found)
+    scan.close(events.take())
     return scan
 
 
@@ -68,9 +73,46 @@ def test_a_stream_that_tells_no_usage_has_none(dialect: str) -> None:
         (b'data: {\ndata: "a":1\ndata: }\n\n', False),
         (b": data: oops\n\n", False),
         (b'event: x\ndata: {"a":"data: oops"}\n\n', False),
-        (b'data: {"cho', False),  # it may go on
+        (b'data: {"cho', False),  # it has not ended
     ],
 )
 def test_an_event_that_is_none_is_seen(line: bytes, garbled: bool) -> None:
     assert scanned("openai", [b'data: {"a":1}\n\n' + line]).garbled is garbled
     assert scanned("openai", [b'data: {"a":1}\n\n', line]).garbled is garbled
+
+
+def test_a_line_that_is_none_is_seen_where_there_are_no_labels() -> None:
+    good = b'{"message":{"content":"a"},"done":false}\n'
+    for bad in (b'{"model": "x", "mes\n', b"oops\n", b"<html>\n"):
+        assert scanned("ollama", [good + bad]).garbled
+        assert scanned("ollama", [good, bad]).garbled
+    assert not scanned("ollama", [good, b"\n", good]).garbled
+
+
+@pytest.mark.parametrize("dialect", ["responses", "anthropic", "gemini", "openai"])
+def test_an_event_may_go_over_several_lines(dialect: str) -> None:
+    data = b"".join(
+        b"data: %b\n" % line if line.strip() else line + b"\n"
+        for line in written(dialect).replace(b"data: ", b"").replace(b",", b",\n").split(b"\n")
+        if not line.startswith(b"event:")
+    )
+    scan = scanned(dialect, [data])
+    assert (scan.complete, scan.garbled) == (True, False)
+
+
+@given(st.lists(st.sampled_from([b"data: a", b"\n", b"\r\n", b": ping", b"x" * 9]), max_size=40))
+def test_events_are_the_bytes_that_came_and_end_where_an_event_does(pieces: list[bytes]) -> None:
+    events, breaks = Events(MARKS["openai"].breaks), MARKS["openai"].breaks
+    found = [events.feed(piece) for piece in pieces]
+    assert all(not part or part.endswith(breaks) for part in found)
+    rest = events.take()
+    assert b"".join(found) + rest == b"".join(pieces)
+    assert not any(mark in rest for mark in breaks)
+
+
+def test_an_event_without_end_is_refused() -> None:
+    events = Events(MARKS["openai"].breaks)
+    for _ in range(MAX_LINE // 65_536):
+        assert events.feed(b"x" * 65_536) == b""
+    with pytest.raises(Garbled, match="an event of more than"):
+        events.feed(b"x")

@@ -19,13 +19,14 @@ from understudy.dialects.base import (
     WireError,
 )
 from understudy.dialects.gemini.stream import GeminiReader
+from understudy.dialects.sse import MAX_LINE
+from understudy.gateway.events import Events
 from understudy.gateway.glance import content_in
-from understudy.gateway.scan import Scan
+from understudy.gateway.scan import MARKS, Scan
 from understudy.messages.response import Event, Response, Usage, is_content
 from understudy.providers.http import HttpProvider
 
 BITE = 512  # bytes read at a time while looking for the first content
-HELD_MAX = 4 * 1024 * 1024  # bytes a target may send before its first content
 
 
 class Flow(Protocol):
@@ -67,18 +68,24 @@ class Flow(Protocol):
 
 
 class Alike:
-    """Bytes through: the client speaks the target's dialect."""
+    """Bytes through, in whole events: the client speaks the target's dialect.
+
+    Half an event is of no use to a client, and nothing could be said behind it: if the stream
+    breaks there, the client must be able to read our error.
+    """
 
     usage: Usage | None = None
     done = False
     alive = False
     _reader: StreamReader | None = None  # made when a glance does not tell
     _size = 0
+    _due = b""  # the stream ended within an event, and that one counts
 
     def __init__(self, provider: HttpProvider, model: str) -> None:
         self._provider = provider
         self._model = model
         self._scan = Scan(provider.dialect.name)
+        self._events = Events(MARKS[provider.dialect.name].breaks)
         self._held: list[bytes] = []
 
     @property
@@ -87,17 +94,19 @@ class Alike:
         return held[0] if len(held) == 1 else b"".join(held)
 
     def hold(self, data: bytes) -> bool:
-        self._held.append(data)
         self._size += len(data)
-        if not self._whole and self._content(data):
-            self._commit()
-            return True
-        if self._size > HELD_MAX:
-            raise Garbled(f"more than {HELD_MAX} bytes without content")
+        events = self._events.feed(data)
+        if events:
+            self._held.append(events)
+            if not self._plain and self._content(events):
+                self._commit()
+                return True
+        if self._size > MAX_LINE:
+            raise Garbled(f"more than {MAX_LINE} bytes without content")
         return False
 
     @property
-    def _whole(self) -> bool:
+    def _plain(self) -> bool:
         """Is this a plain answer to a streaming request? Then it is one event, at its end."""
         first = self._held[0].lstrip()[:1]
         return first in (b"{", b"[") and self._provider.dialect.name != "ollama"
@@ -120,16 +129,16 @@ class Alike:
         return self._reader
 
     def end(self) -> None:
-        reader, events = self._reader, list[Event]()
+        reader, rest, framed = self._reader, self._events.take(), bool(self._held)
+        self._held.append(rest)
         if reader is None:
-            reader = self._read()
-            events = reader.feed(self.first)
-        events += reader.end()
+            reader, rest = self._read(), self.first
+        events = [*reader.feed(rest), *reader.end()]
         if reader.failure is not None:
             raise reader.failure
         if not commits(events):
             raise Truncated("the stream ended before any content")
-        if self._held and self._whole:
+        if self._plain or not framed:
             writer = self._provider.dialect.writer(self._model)
             self._held = [b"".join(writer.write_event(event) for event in events)]
         self._commit()
@@ -145,6 +154,10 @@ class Alike:
 
     def passed(self, data: bytes) -> bytes:
         scan = self._scan
+        data = self._events.feed(data)
+        if not data:
+            self.alive = self._events.speaks
+            return b""
         scan.feed(data)
         self.alive = scan.alive
         if scan.garbled:
@@ -157,9 +170,18 @@ class Alike:
 
     @property
     def whole(self) -> bool:
+        self._settle()
         return self._scan.whole
 
+    def _settle(self) -> None:
+        """Nothing more comes: look at what there is of an event."""
+        rest = self._events.take()
+        if rest and not self._scan.over:
+            self._scan.close(rest)
+            self._due = rest
+
     def over(self) -> bytes:
+        self._settle()
         if self._scan.error:
             raise WireError(self._scan.error)
         if self._scan.garbled:
@@ -167,11 +189,11 @@ class Alike:
         if not self._scan.complete:
             raise Truncated("the stream ended without its end mark")
         self.usage = self._scan.usage(self._provider.dialect.reader()) if self._scan.used else None
-        return b""
+        return self._due
 
     def parting(self, status: int, message: str, kind: str) -> bytes:
         """None if the upstream's own last words already went through."""
-        if self._scan.error:
+        if self._scan.error and not self._due:
             return b""
         return self._provider.dialect.writer(self._model).write_error(status, message, kind)
 
@@ -207,8 +229,8 @@ class Translated:
         if self._reader.failure is not None and not content:
             raise self._reader.failure
         self._size += len(data)
-        if self._size > HELD_MAX and not content:
-            raise Garbled(f"more than {HELD_MAX} bytes without content")
+        if self._size > MAX_LINE and not content:
+            raise Garbled(f"more than {MAX_LINE} bytes without content")
         return content
 
     def end(self) -> None:

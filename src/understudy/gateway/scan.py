@@ -1,14 +1,14 @@
 """What must be known of a relayed stream without reading it: progress, errors, its true end.
 
-After the commit point chunks go through as they came. They are only searched, with plain byte
-searches, for marks that cannot stand inside a JSON string: there a line break is escaped, and so
-is every quote. Where something looks like an error or an end, that line alone is decoded.
+After the commit point whole events go through as they came. They are only searched, with plain
+byte searches, for marks that cannot stand inside a JSON string: there a line break is escaped, and
+so is every quote. Where something looks like an error or an end, those events are decoded.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 import msgspec
 
@@ -16,7 +16,6 @@ from understudy.dialects.base import Garbled, StreamReader, Truncated
 from understudy.messages.response import Response, Usage
 
 RESPONSES_END = (b"completed", b"incomplete", b"failed", b"cancelled")
-LINE_MAX = 64 * 1024  # bytes of an unfinished line that are kept
 QUIET_MAX = 4096  # bytes within which an event that says nothing has said so
 BRACE = ord("{")
 REASONS = ("finish_reason", "finishReason", "blockReason")
@@ -30,8 +29,9 @@ class Marks:
     """
 
     over: tuple[bytes, ...] = ()
-    ends: tuple[object, ...] = ()  # what `over` means, if its line is an object
+    ends: tuple[object, ...] = ()  # what `over` means, if its event is an object
     breaks: tuple[bytes, ...] = (b"\n\n", b"\n\r\n")  # behind an event
+    label: bytes = b"data:"  # before what an event carries; "": its lines are events themselves
     finish: tuple[bytes, ...] = ()
     error: tuple[bytes, ...] = (b'"error"',)  # worth a closer look
     usage: tuple[bytes, ...] = (b'"usage":{', b'"usage": {')  # lines that tell what was used
@@ -73,18 +73,20 @@ MARKS = {
         over=(b'"done":true', b'"done": true'),
         ends=(True,),
         breaks=(b"\n",),
+        label=b"",
         usage=(b'"eval_count":', b'"eval_count": '),
     ),
 }
 
 
 class Scan:
-    """One stream, chunk by chunk."""
+    """One stream, some whole events at a time."""
 
     __slots__ = (
         "_finish",
+        "_label",
         "_marks",
-        "_rest",
+        "_opens",
         "_seen",
         "alive",
         "error",
@@ -95,51 +97,59 @@ class Scan:
     )
 
     def __init__(self, dialect: str) -> None:
-        self._marks = MARKS[dialect]
-        self._rest = b"\n"  # the line that is not finished yet, with the break before it
-        self._seen = b""  # the last chunk, with what was left of those before
+        self._marks = marks = MARKS[dialect]
+        self._label = b"\n" + marks.label
+        self._opens = b"\ndata: {" if marks.label else b"\n{"
+        self._seen = b""  # the last events
         self.over = False
         self._finish = b""  # where, it seems, the answer's end was told, not the stream's
         self.error = b""  # an error's payload, for the classifier
-        self.alive = False  # was the last chunk any progress
-        self.garbled = False  # a finished line is no event
-        self.good = 0  # bytes of the last chunk before that line
+        self.alive = False  # were the last events any progress
+        self.garbled = False  # one of them is none
+        self.good = 0  # bytes of them before that one
         self.used: list[bytes] = []  # the first line that told usage, and the last
 
     def feed(self, data: bytes) -> None:
-        """Look at a chunk."""
+        """Look at whole events."""
         marks = self._marks
-        window = self._seen = self._rest + data
-        last = window.rfind(b"\n")
-        self._rest = window[max(last, len(window) - LINE_MAX) :]
+        self._seen = data
+        window = b"\n" + data
         tail = window[-marks.tail :] if len(window) > marks.tail > 0 else window
         self.over = self.over or (_any(marks.over, tail) and self._ends(tail))
         if _any(marks.finish, tail):
             self._finish = tail
         if not self.error and _any(marks.error, window):
-            self.error = _error(window)
+            self.error = _error(self._objects(window))
         if _any(marks.usage, window):
             self._note_usage(window)
         # Counting is cheap: only where it does not come out even is a closer look taken.
-        starts = window.count(b"\ndata: {", 0, last)
-        ends = window.count(b"}\n", 0, last + 1) + window.count(b"}\r\n", 0, last + 1)
-        others = window.count(b"\ndata:", 0, last) - starts
-        if starts != ends or others > window.count(b"\ndata: [DONE]", 0, last):
-            self._judge(window, len(window) - len(data))
+        starts = window.count(self._opens)
+        ends = window.count(b"}\n") + window.count(b"}\r\n")
+        others = window.count(self._label, 0, -1) - starts
+        if starts != ends or others > window.count(b"\ndata: [DONE]"):
+            self._judge(data)
         if BRACE in data:
             self.alive = not (_any(marks.quiet, data[:QUIET_MAX]) and self._only_quiet(data))
         else:
             self.alive = b"[DONE]" in data  # comments and blank lines are silence
 
+    def close(self, rest: bytes) -> None:
+        """The stream ended, or broke, behind these bytes of an event."""
+        self._seen += rest
+        if not self.error and _any(self._marks.error, rest):
+            self.error = _error(self._objects(rest))
+
     @property
     def ended(self) -> bool:
-        """Was the last chunk the end, up to its last line break? Nothing that matters follows."""
+        """Were the last events the end? Nothing that matters follows."""
         return self.over and self._seen.endswith(self._marks.breaks)
 
     @property
     def complete(self) -> bool:
         """The connection's answer ended here: was it the stream's end?"""
-        return not self.error and (self._over or _finishes(self._seen) or _finishes(self._finish))
+        if self.error:
+            return False
+        return self._over or any(_finishes(self._objects(w)) for w in (self._seen, self._finish))
 
     @property
     def whole(self) -> bool:
@@ -149,18 +159,15 @@ class Scan:
     @property
     def _over(self) -> bool:
         """Also if the end is written in a rarer way, or without a last line break."""
-        return self.over or self._ends(self._seen)
+        return self.over or self._ends(b"\n" + self._seen)
 
     def _ends(self, window: bytes) -> bool:
-        """Is one of these lines the stream's end? A mark deep within an object is none."""
+        """Is one of these events the stream's end? A mark deep within an object is none."""
         ends = self._marks.ends
         if not ends:
             return _any(self._marks.over, window)
-        for line in reversed(window.split(b"\n")):  # an end is among the last
-            value = _object(line)
-            if value is not None and (value.get("type") in ends or value.get("done") in ends):
-                return True
-        return len(window) >= LINE_MAX and _any(self._marks.over, window)  # too long to be kept
+        found = (value for _, value in self._objects(window))
+        return any(v.get("type") in ends or v.get("done") in ends for v in found)
 
     def usage(self, reader: StreamReader) -> Usage | None:
         """What was used, read from the lines that told it; None if none did."""
@@ -171,14 +178,41 @@ class Scan:
             return None
         return next((e.usage for e in events if isinstance(e, Response)), None)
 
-    def _judge(self, window: bytes, before: int) -> None:
-        lines, at = window.split(b"\n"), 0
-        for line, following in pairwise(lines):
-            if _is_bad(line.rstrip(), following in (b"", b"\r")):
-                self.garbled = True
-                self.good = max(0, at - before)
+    def _judge(self, data: bytes) -> None:
+        for at, payload in self._payloads(data):
+            if _is_bad(payload):
+                self.garbled, self.good = True, at
                 return
+
+    def _payloads(self, data: bytes) -> Iterator[tuple[int, bytes]]:
+        """Where events begin, and what they carry; that may go over several lines."""
+        label, at, begin = self._marks.label, 0, 0
+        lines: list[bytes] = []
+        for line in (*data.split(b"\n"), b""):
+            bare = line.rstrip(b"\r")
+            begin = begin if lines else at
+            if bare:
+                lines.append(bare)
+            if lines and not (bare and label):
+                told = (
+                    line[len(label) :].lstrip(b" ") for line in lines if line.startswith(label)
+                )
+                yield begin, b"\n".join(told)
+                lines = []
             at += len(line) + 1
+
+    def _objects(self, window: bytes) -> Iterator[tuple[bytes, dict[str, object]]]:
+        """Those payloads that are objects, the last one first: an end is among the last."""
+        for _, told in reversed(list(self._payloads(window))):
+            payload = told.strip(b" ,[")
+            if not payload.startswith(b"{"):
+                continue
+            try:
+                value = msgspec.json.decode(payload)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                continue  # half an event
+            if isinstance(value, dict):
+                yield payload, value
 
     def _note_usage(self, window: bytes) -> None:
         mark = next(mark for mark in self._marks.usage if mark in window)
@@ -200,23 +234,12 @@ def _any(marks: tuple[bytes, ...], window: bytes) -> bool:
     return False
 
 
-def _object(line: bytes) -> dict[str, object] | None:
-    payload = line.removeprefix(b"data:").strip(b" \r,[")
-    if not payload.startswith(b"{"):
-        return None
-    try:
-        value = msgspec.json.decode(payload)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None  # half a line: it is looked at again when it is whole
-    return value if isinstance(value, dict) else None
+Objects = Iterable[tuple[bytes, dict[str, object]]]
 
 
-def _finishes(window: bytes) -> bool:
-    """Does one of these lines give a reason to have finished? `null` and "" are none."""
-    for line in reversed(window.split(b"\n")):  # a finish is among the last
-        value = _object(line)
-        if value is None:
-            continue
+def _finishes(objects: Objects) -> bool:
+    """Does one of these events give a reason to have finished? `null` and "" are none."""
+    for _, value in objects:
         told = [value.get("choices"), value.get("candidates"), [value.get("promptFeedback")]]
         for one in (one for group in told if isinstance(group, list) for one in group):
             if isinstance(one, dict) and any(one.get(name) for name in REASONS):
@@ -224,20 +247,16 @@ def _finishes(window: bytes) -> bool:
     return False
 
 
-def _is_bad(line: bytes, last: bool) -> bool:
-    """A data line of bare words, or an object cut short where its event ends."""
-    if not line.startswith(b"data:"):
-        return False
-    payload = line[5:].lstrip(b" ")
+def _is_bad(payload: bytes) -> bool:
+    """Bare words where JSON should be, or an object cut short."""
     if payload.startswith(b"{"):
-        return last and not payload.endswith(b"}")
+        return not payload.rstrip().endswith(b"}")
     return payload[:1].isalpha() or payload.startswith(b"<")
 
 
-def _error(window: bytes) -> bytes:
-    """The payload of the first line that is an error; "" if none is."""
-    for line in window.split(b"\n"):
-        value = _object(line)
-        if value and (value.get("error") or value.get("type") in ("error", "response.failed")):
-            return line.removeprefix(b"data:").strip(b" \r,[")
+def _error(objects: Objects) -> bytes:
+    """The payload of an event that is an error; "" if none is."""
+    for payload, value in objects:
+        if value.get("error") or value.get("type") in ("error", "response.failed"):
+            return payload
     return b""
