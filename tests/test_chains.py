@@ -19,8 +19,10 @@ from understudy import (
     Request,
     Response,
     ToolCall,
+    Usage,
     user,
 )
+from understudy.messages.parts import Reasoning
 from understudy.testing import HANG, Http, Pause
 
 TRANSIENT_TWICE = ["p/a=transient", "p/a=transient", "p/b=ok"]
@@ -310,6 +312,8 @@ def test_overflow_with_no_larger_window_is_that_error_at_once() -> None:
         Response(tool_calls=(ToolCall("1", "t"),), finish_reason="tool_calls"),
         Response(finish_reason="content_filter"),
         Response(reasoning="hmm", finish_reason="length"),
+        Response(parts=(Reasoning(data="hidden"),), finish_reason="length"),
+        Response(usage=Usage(3, 64, reasoning=64), finish_reason="length"),
         Response(refusal="I cannot help with that"),
     ],
 )

@@ -78,12 +78,14 @@ class Alone:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self._handle: Handle | None = None
 
     def begin(self, dog: Waiting, seconds: float) -> None:
         self._handle = call_later(self._clock, seconds, dog.fire)
 
     def end(self, dog: Waiting) -> None:
-        self._handle.cancel()
+        if self._handle is not None:
+            self._handle.cancel()
 
 
 LULL = 0.05  # seconds between looks: each is a long one when thousands of waits run out

@@ -78,7 +78,8 @@ class Hop:
         """See `timers.Waiting`."""
         if self._over:
             return
-        if self._reply is None:
+        reply = self._reply
+        if reply is None:
             return self._fail(self._overdue(self._own() if self._preparing is None else 0.0))
         now, deadline = self._cast.stage.clock(), self._step.deadline
         due = min(self._heard + self._idle, deadline)
@@ -86,6 +87,9 @@ class Hop:
             self._await(due - now)
         elif now >= deadline:
             self._give_up(OutOfTime("the request's own time was up"))
+        elif reply.paused:  # we read nothing, because our client takes nothing
+            self._heard = now
+            self._await(min(self._idle, deadline - now))
         else:
             self._give_up(Stall("mid_stream", self._step.target.provider, self._idle))
 

@@ -84,11 +84,16 @@ class Response:
             return ""
         if self.finish_reason == "content_filter":
             return ""  # filtered is an answer: another target must not be asked to get round it
-        if self.finish_reason == "length" and self.reasoning:
-            return ""
+        if self.finish_reason == "length" and self._thought:
+            return ""  # all it was allowed went into thinking, which may be hidden
         if any(isinstance(part, Image | File | Opaque) for part in self.parts):
             return ""
         return "neither text, tool call nor image came back"
+
+    @property
+    def _thought(self) -> bool:
+        told = any(isinstance(part, Reasoning) for part in self.parts)
+        return told or (self.usage is not None and self.usage.reasoning > 0)
 
 
 def _from_parts(parts: tuple[Part, ...]) -> dict[str, object]:
