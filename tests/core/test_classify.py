@@ -249,3 +249,22 @@ def test_a_402_that_ends_soon_is_pace_and_one_that_does_not_is_money() -> None:
 @pytest.mark.parametrize("status", [400, 401, 404, 413])
 def test_what_waiting_does_not_cure_has_no_delay(status: int) -> None:
     assert classify(status=status, headers={"retry-after": "5"}).retry_after is None
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        ('{"error":{"code":"TERMINAL_BALANCE_TOO_LOW","message":"no"}}', "out_of_credits"),
+        ('{"error":{"code":"DeploymentModelNotSupported","message":"no"}}', "model_not_found"),
+        ('{"error":{"code":"slow_down","message":"no"}}', "permanent"),  # a word that is known
+    ],
+)
+def test_a_machine_word_nobody_noted_is_read_as_the_words_it_is_made_of(
+    body: str, fault: str
+) -> None:
+    assert classify(status=400, body=body).fault == fault
+
+
+def test_an_error_below_a_response_is_one() -> None:
+    body = '{"response":{"error":{"message":"no cookie","code":401}}}'
+    assert classify(status=200, body=body).fault == "auth"

@@ -34,6 +34,7 @@ def delay(
         ({"retry-after": "Wed, 21 Oct 2026 07:29:30 GMT", **DATE}, 90.0),
         ({"retry-after": "Wednesday, 21-Oct-26 07:29:30 GMT", **DATE}, 90.0),
         ({"x-ratelimit-reset-after": "12"}, 12.0),
+        ({"x-ai-ratelimit-retry-after": "24"}, 24.0),
         ({"ratelimit-reset": "42"}, 42.0),
         ({"x-ratelimit-reset": "1792567740", **DATE}, 60.0),
         ({"x-ratelimit-reset": "1792567740000", **DATE}, 60.0),

@@ -305,7 +305,7 @@ class _Found:
     def word(self, word: str, depth: int) -> None:
         """`Throttling.RateQuota` is more than either half; but a half is more than nothing."""
         first, *others = word.split(".") if " " not in word else [word]
-        if others or "_" in word:
+        if others or "_" in word or not (word.islower() or word.isupper()):
             self.spelled.append(word)
         for part in (word, others[-1], first) if others else (word,):
             self.codes.append((depth, squash(part)))

@@ -156,6 +156,9 @@ def _from_headers(headers: Mapping[str, str], base: float | None) -> float | Non
         found = read(headers[name], base) if name in headers else None
         if found is not None:
             return found
+    for name, value in headers.items():
+        if name.endswith("-retry-after"):  # `x-ai-ratelimit-retry-after`
+            return _moment(value, base)
     resets = {name: value for name, value in headers.items() if "-reset" in name}
     if not resets:
         return None

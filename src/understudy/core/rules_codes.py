@@ -162,7 +162,7 @@ CREDENTIAL = (
             ACCESS_TOKEN_SCOPE_INSUFFICIENT authentication_token_expired
             authentication_token_not_valid UnrecognizedClientException InvalidSignatureException
             SignatureDoesNotMatch InvalidClientTokenId MissingAuthenticationTokenException
-            IncompleteSignatureException
+            IncompleteSignatureException RequestExpired
         """,
     ),
     Rule(
@@ -284,7 +284,10 @@ NODE = (
         "the model's own slip",
         Fault.TRANSIENT,
         Sample(400, '{"error":{"code":"tool_use_failed","message":"bad call"}}'),
-        codes="tool_use_failed json_validate_failed output_parse_failed unexpected_output",
+        codes="""
+            tool_use_failed json_validate_failed output_parse_failed unexpected_output
+            websocket_connection_limit_reached
+        """,
     ),
     Rule(
         "vendor number for a sick node",

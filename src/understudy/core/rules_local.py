@@ -20,7 +20,8 @@ LEFT = (
             generatorexit | cancelederror | err_canceled | closing transport | clientabort
             client prematurely | client reset | client has gone | client went away
             client aborted | client closing | disconnected from client | http.disconnect
-            from the client side | user cancelled | user canceled
+            from the client side | user cancelled | user canceled | client closed the
+            caller disconnected | operation was canceled
         """,
     ),
 )
@@ -80,7 +81,7 @@ TRANSPORT = (
             goaway | going away | rst_stream | http2 | http/2 | terminated | transport
             nsurlerror | to be offline | i/o error on | max retries exceeded
             connection could be made | failed to respond | closedresource | failed to reach
-            network issue | network problem | decompress
+            network issue | network problem | decompress | interrupted system call
         """,
     ),
     Rule(

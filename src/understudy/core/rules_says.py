@@ -247,7 +247,7 @@ MONEY = (
             budget has been exceeded | budget exceeded | exceeded budget | max budget
             exceeded your current quota | exceeded your quota | api usage limits | extra usage
             key limit exceeded | user quota | token quota | free quota
-            request allowance | free credits … restrict | subscription quota
+            budget limit | request allowance | free credits … restrict | subscription quota
             free tier of the model has been exhausted | free usage limit | budget exhausted
             budget is exhausted | budget has been exhausted | enable overages
         """,

@@ -51,7 +51,7 @@ MODEL = (
         Fault.MODEL_NOT_FOUND,
         Sample(400, '{"detail":"Model x is not supported. Supported models are y."}'),
         says="""
-            model not supported | provider for model
+            model not supported | provider for model | model with key
             model is not supported | model * is not supported | model * not supported
             unsupported model | model … not available | on-demand throughput
             model … unavailable in | not servable
@@ -67,6 +67,7 @@ MODEL = (
         says="""
             have access to … model | allowed to access … model | access to model
             access the model | not allowed to use … model | permission to use … model
+            model is gated | to access the requested model
             verified to use the model | not included in … plan | plan not support model
             does not include … model | requires terms acceptance | model terms
             cannot access model | authorized to access this model
@@ -107,7 +108,8 @@ CREDENTIAL = (
         Sample(400, '{"message":"The security token included in the request is expired"}'),
         says="""
             not logged in | authentication required | please log in | please login
-            invalid bearer token | auth cookie | security token | refresh token | sign in again
+            permission … denied | expired timestamp | invalid bearer token | auth cookie
+            security token | refresh token | sign in again
             log in again
             login again | token is invalid | token is expired | token has expired
             token expired | token seems invalid | invalid access token | invalid authentication

@@ -109,6 +109,7 @@ PAIRS = (
         says="""
             client disconnect | client has disconnect | client left | client went away
             cancelled by user | canceled by user | cancelled by the user | canceled by the user
+            client closed the | client_disconnect
         """,
         status=(499, 460),
     ),

@@ -97,7 +97,8 @@ WORDS = (
         Sample(200, '{"error":{"type":"invalid_request_error","message":"x"}}'),
         codes="""
             invalid_request_error invalid_request BadRequestError ValidationException
-            INVALID_ARGUMENT InvalidParameter invalid_params invalid_parameter_error
+            INVALID_ARGUMENT InvalidParameter InvalidParameterValue invalid_params
+            invalid_parameter_error
             FAILED_PRECONDITION OUT_OF_RANGE UNIMPLEMENTED UnprocessableEntityError
             unprocessable_entity UnsupportedParamsError validation not_found_error NOT_FOUND
             OperationNotSupported model_no_support_for_function
@@ -117,7 +118,8 @@ BARE = (
             response_empty | empty completion | returned an empty
             returned empty | no content … returned | returned no content
             no response was returned | not return a response | not provide any assistant
-            no candidates | none were returned | no output generated
+            no candidates | none were returned | no output generated | no usable output
+            for empty content | empty output | empty model output
         """,
         status=SILENT,
     ),
@@ -146,7 +148,7 @@ BARE = (
         Sample(200, "data: request validation failed: unsupported x\n\n", stream=True),
         says="""
             validation failed | validation error | invalid request | bad request
-            rejected the request
+            rejected the request | does not support | not eligible
             not found for url
         """,
         status=SILENT,
