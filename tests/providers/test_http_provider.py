@@ -6,6 +6,7 @@ import asyncio
 import json
 import ssl
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 import trustme
@@ -24,7 +25,7 @@ from understudy import (
     Response,
 )
 from understudy.providers.base import Call
-from understudy.providers.credentials import Credential, credentials, redact
+from understudy.providers.credentials import Credential, Secrets, credentials, redact
 from understudy.providers.dsn import DSN
 from understudy.providers.http import Settings, joined
 from understudy.providers.pool import Pool
@@ -270,3 +271,28 @@ def test_an_environment_provider_works_end_to_end_over_tls(tmp_path: Path) -> No
             return reply.text, keys_seen(server)
 
     assert run(scene()) == ("hi", ["Bearer tok-en"])
+
+
+@pytest.mark.parametrize(
+    "key", ["sk-ab+cd/ef==", 'q"uo\\te-key', "schlüssel-/x", "k\U0001f511y-12"]
+)
+def test_a_key_is_found_however_it_is_written(key: str) -> None:
+    written = json.dumps(key)[1:-1]
+    forms = [
+        key,
+        written,
+        json.dumps(key, ensure_ascii=False)[1:-1],
+        written.replace("/", "\\/"),
+        "".join(c if c.isalnum() and c.isascii() else json_number(c) for c in key),
+        quote(key, safe=""),
+        quote(key, safe="").lower() if key.islower() else quote(key),
+    ]
+    secrets = Secrets(["another", key])
+    for form in forms:
+        assert secrets.out_of(f"<{form}>") == "<[redacted]>"
+        assert secrets.out_of_bytes(f"<{form}>".encode()) == b"<[redacted]>"
+
+
+def json_number(char: str) -> str:
+    data = char.encode("utf-16-be")
+    return "".join(f"\\u{data[at : at + 2].hex().upper()}" for at in range(0, len(data), 2))

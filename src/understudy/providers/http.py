@@ -20,7 +20,7 @@ from understudy.dialects.table import dialect_named
 from understudy.messages.capabilities import Capabilities
 from understudy.messages.response import BEAT, Beat, Event, Response, is_content
 from understudy.providers.base import Call, Patience
-from understudy.providers.credentials import Credential, credentials, redact
+from understudy.providers.credentials import Credential, Secrets, credentials
 from understudy.providers.facts import facts, limits
 from understudy.providers.pool import Pool
 from understudy.providers.route import transport_for
@@ -126,7 +126,7 @@ class HttpProvider:
         self.credentials = tuple(c.label for c in self._credentials)
         self._by_label = {c.label: c for c in self._credentials}
         given = [c.secret for c in self._credentials] + list(settings.headers.values())
-        self._secrets = tuple(secret for secret in given if len(secret) >= 4)
+        self._secrets = Secrets(given)
         self._transport: Transport = settings.transport or Pool()
         self._pool = self._transport if isinstance(self._transport, Pool) else None
         self._origin = None if settings.missing else Origin.from_url(self.base_url)
@@ -322,9 +322,7 @@ class HttpProvider:
         )
 
     def clear_body(self, body: bytes) -> bytes:
-        for secret in self._secrets:
-            body = body.replace(secret.encode(), b"[redacted]")
-        return body
+        return self._secrets.out_of_bytes(body)
 
     def _clear(self, said: str) -> str:
-        return redact(" ".join(said.split()), self._secrets)[:SNIPPET]
+        return self._secrets.out_of(" ".join(said.split()))[:SNIPPET]
