@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+import msgspec
+
 from understudy.core.errors import ChainExhausted, InvalidRequest, ProviderError, SpecError
 from understudy.core.faults import Fault
 from understudy.core.target import Attempt
@@ -13,6 +15,13 @@ from understudy.dialects.json_access import encode
 from understudy.gateway.http import Reply
 
 JSON = b"content-type: application/json\r\n"
+
+
+class _Told(msgspec.Struct):
+    error: dict[str, msgspec.Raw] | str
+
+
+ERROR = msgspec.json.Decoder(_Told | list[_Told])  # Google writes some in a list
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +80,20 @@ def _stopped(error: ProviderError, dialect: str) -> Refusal:
     status = OWN_STATUS.get(error.fault, 502)
     if error.fault is not Fault.AUTH and known is not None:
         status = known
-    same = error.dialect == dialect and error.fault is not Fault.AUTH
+    same = error.dialect == dialect and error.fault is not Fault.AUTH and _is_told(error.body)
     headers = {"x-should-retry": "false"}
     if error.retry_after is not None:
         headers["retry-after"] = str(max(1, math.ceil(error.retry_after)))
     return Refusal(status, str(error), str(error.fault), headers, error.body if same else b"")
+
+
+def _is_told(body: bytes) -> bool:
+    """Is this an error as all dialects write one? Servers in front of a target send pages."""
+    try:
+        value = ERROR.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return bool(value)
 
 
 def apologise(reply: Reply, dialect: Dialect) -> None:

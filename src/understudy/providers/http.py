@@ -6,6 +6,7 @@ words cleared of secrets, and a billing label.
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypedDict, Unpack
@@ -57,6 +58,8 @@ class Settings:
     missing: str = ""  # what to say when it cannot be called: no key, no address
     vendor: str = ""  # whose habits to expect; "" means those of its name
     transport: Transport | None = None  # a pool of its own if none is given
+    # Epoch seconds: for delays told as a point in time by an answer without a date of its own.
+    wall: Callable[[], float] = time.time  # noqa: TID251 - what providers mean
 
     def within(self, seconds: Seconds) -> Settings:
         """The same with other limits of time."""
@@ -286,6 +289,7 @@ class HttpProvider:
             body=body,
             provider=self._vendor,
             stream=stream,
+            now=self.settings.wall(),
         )
         said = self.dialect.read_error(body) or body[:SNIPPET].decode("utf-8", "replace")
         read = verdict, self._clear(said)
@@ -310,6 +314,7 @@ class HttpProvider:
                 body=error.body,
                 provider=self._vendor,
                 stream=stream,
+                now=self.settings.wall(),
             )
             said = self.dialect.read_error(error.body) or str(error)
             fault, after = verdict.fault, verdict.retry_after
