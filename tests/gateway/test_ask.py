@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.gateway.ask import peek, with_model
+from understudy.gateway.ask import PEEK, peek, with_model
 
 NAMES = st.text(min_size=1, max_size=12)
 VALUES = st.recursive(
@@ -30,7 +30,7 @@ def test_whatever_else_is_asked_for_only_the_model_changes(
 ) -> None:
     asked = {**fields, "model": old}
     body = json.dumps(asked, separators=separators, ensure_ascii=ascii_only).encode()
-    changed = with_model(body, peek(body).model, new)
+    changed = with_model(body, peek(body, PEEK).model, new)
     assert json.loads(changed) == {**asked, "model": new}
 
 
@@ -49,4 +49,4 @@ def test_a_body_as_libraries_write_it_keeps_every_other_byte(body: bytes) -> Non
 
 def test_of_two_names_in_one_body_the_last_one_counts_as_in_any_reader_of_json() -> None:
     body = b'{"model": "first", "model": "last"}'
-    assert json.loads(with_model(body, peek(body).model, "new")) == {"model": "new"}
+    assert json.loads(with_model(body, peek(body, PEEK).model, "new")) == {"model": "new"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from typing import TypeVar
 
 import msgspec
 
@@ -30,6 +31,7 @@ class Ask(msgspec.Struct, frozen=True):
     body: bytes
     in_body: bool = True  # the model's name; Gemini has it in the URL
     relayable: bool = True  # bytes of the same dialect may go through as they are
+    kept: str = ""  # a field that points to what its own API has kept, and nobody else
     errand: Errand | None = None
 
     @property
@@ -51,21 +53,78 @@ class Peek(msgspec.Struct):
     model: str
     stream: bool | None = None
 
+    @property
+    def kept(self) -> str:
+        return ""
 
-PEEK = msgspec.json.Decoder(Peek)
+
+class _Object(msgspec.Struct):
+    """Any; it is read by whoever it is for."""
+
+
+class _Asked(Peek, kw_only=True):
+    """Fields of a wrong type are the caller's fault, whoever is up (contract G6)."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    tools: list[_Object] | None = None
+
+
+class _Messages(_Asked, kw_only=True):
+    messages: list[_Object]
+    max_tokens: float | None = None
+
+
+class _Responses(_Asked, kw_only=True):
+    input: str | list[_Object] | None = None
+    max_output_tokens: float | None = None
+    previous_response_id: str | None = None
+    conversation: str | _Object | None = None
+
+    @property
+    def kept(self) -> str:
+        if self.previous_response_id:
+            return "previous_response_id"
+        return "conversation" if self.conversation else ""
+
+
+class _Contents(msgspec.Struct):
+    """Gemini's, which has the model in the URL."""
+
+    contents: list[_Object] | _Object
+    tools: list[_Object] | _Object | None = None
+
+
+PEEK: Callable[[bytes], Peek] = msgspec.json.Decoder(Peek).decode
+MESSAGES: Callable[[bytes], Peek] = msgspec.json.Decoder(_Messages).decode
+PEEKS: dict[str, Callable[[bytes], Peek]] = {
+    "openai": MESSAGES,
+    "anthropic": MESSAGES,
+    "ollama": MESSAGES,
+    "responses": msgspec.json.Decoder(_Responses).decode,
+}
+CONTENTS = msgspec.json.Decoder(_Contents).decode
 SHALLOW = msgspec.json.Decoder(dict[str, msgspec.Raw])
 ENCODER = msgspec.json.Encoder()
 KEY = b'"model"'
 EVENTS = b"text/event-stream"
+LARGE = 1024 * 1024  # bytes; of a larger body only the JSON is looked at
+P = TypeVar("P")
 
 
-def peek(body: bytes) -> Peek:
+def peek(body: bytes, read: Callable[[bytes], P]) -> P:
     """Raises InvalidRequest naming the field that is wrong."""
     try:
-        return PEEK.decode(body)
+        if len(body) < LARGE and not body.isascii():
+            body.decode()
+        return read(body)
     except msgspec.ValidationError as error:
         raise InvalidRequest(_field(str(error))) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(f"the body is not UTF-8: {error.reason} at {error.start}") from None
+    except RecursionError:
+        raise InvalidRequest("the body is nested too deeply") from None
+    except msgspec.DecodeError as error:
         raise InvalidRequest(f"the body is not JSON: {error}") from None
 
 
@@ -90,6 +149,10 @@ def _spellings(old: str, new: str) -> tuple[tuple[bytes, bytes], ...]:
 
 
 def _field(message: str) -> str:
-    if "missing required field" in message:
+    """Like our own sentences: the path first."""
+    what, _, path = message.partition(" - at `")
+    if what == "Object missing required field `model`":
         return "$.model: the model is missing; name an alias or provider/model"
-    return message
+    if what.startswith("Object missing required field"):
+        return f"$.{what.split('`')[1]}: expected an array, got nothing"
+    return f"{path.rstrip('`') or '$'}: {what[:1].lower()}{what[1:]}"

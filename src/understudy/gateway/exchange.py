@@ -264,6 +264,9 @@ class Exchange:
 
     def _foreign(self, provider: HttpProvider, step: Try) -> bytes:
         """The request in the target's dialect."""
+        if self.ask.kept:
+            message = f"{self.ask.kept} points to what another API has kept"
+            raise ProviderError(Fault.UNSUPPORTED, message=message, billing="not_sent")
         call = self._call(step)
         return encode(provider.dialect.write_request(call.request, call.model, self.ask.stream))
 

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from understudy.core.errors import InvalidRequest
 from understudy.dialects.base import Dialect
 from understudy.dialects.table import DIALECTS, dialect_named
-from understudy.gateway.ask import Ask, peek
+from understudy.gateway.ask import CONTENTS, PEEK, PEEKS, Ask, peek
 from understudy.gateway.errands import ERRANDS
 from understudy.gateway.http import Request
 
@@ -40,13 +40,13 @@ class Surfaces:
         """What is asked for, if this path is a surface; raises InvalidRequest for a bad body."""
         name = PATHS.get(request.path)
         if name is not None:
-            seen = peek(request.body)
+            seen = peek(request.body, PEEKS[name])
             stream = name in STREAMS_UNASKED if seen.stream is None else seen.stream
-            return Ask(self.dialects[name], seen.model, stream, request.body)
+            return Ask(self.dialects[name], seen.model, stream, request.body, kept=seen.kept)
         errand = ERRANDS.get(request.path)
         if errand is not None:
             dialect, body = self.dialects[errand.dialect], request.body
-            return Ask(dialect, peek(body).model, False, body, errand=errand)
+            return Ask(dialect, peek(body, PEEK).model, False, body, errand=errand)
         if request.path.startswith(GEMINI):
             return self._gemini(request)
         return None
@@ -70,6 +70,7 @@ class Surfaces:
             raise InvalidRequest(
                 "the path names no model; write /v1beta/models/MODEL:generateContent"
             )
+        peek(request.body, CONTENTS)
         stream = VERBS[verb]
         array = stream and request.parameter("alt") != "sse"
         # Without `alt=sse` the client expects one JSON array; targets are always asked for SSE.
