@@ -268,3 +268,21 @@ def test_a_machine_word_nobody_noted_is_read_as_the_words_it_is_made_of(
 def test_an_error_below_a_response_is_one() -> None:
     body = '{"response":{"error":{"message":"no cookie","code":401}}}'
     assert classify(status=200, body=body).fault == "auth"
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "fault"),
+    [
+        (400, "This model's maximum context length is 8192 tokens", "context_length"),
+        (400, "Your credit balance is too low", "out_of_credits"),
+        (404, "The model `gpt-9` does not exist", "model_not_found"),
+        (404, "Client error for url 'https://h/v1/models/gpt:go'", "permanent"),
+    ],
+)
+def test_an_error_with_a_status_and_no_body_is_read_by_its_own_words(
+    status: int, said: str, fault: str
+) -> None:
+    class Refused(Exception):
+        status_code = status
+
+    assert classify(Refused(said)).fault == fault

@@ -38,6 +38,7 @@ SHORT_WAIT = 3600.0  # seconds; a 402 that ends within it is a matter of pace
 # Other faults are not cured by waiting, whatever delay they promise.
 HEALED_BY_TIME = frozenset((Fault.TRANSIENT, Fault.RATE_LIMIT, Fault.UNKNOWN))
 
+URL = re.compile(r"\bhttps?://[^\s'\"]+")
 PARTS = re.compile(r"[_.-]+|(?<=[a-z])(?=[A-Z])")  # where a machine word is put together
 Found = tuple[Rule, str]  # the row, and what in the evidence it matched
 NOTHING = Rule("nothing recognised", Fault.UNKNOWN, Sample())
@@ -120,8 +121,8 @@ def _number(status: object) -> int:
 
 
 def _read(told: Told, status: int, body: object) -> Facts:
-    if not body and status < 300:
-        body = told.text  # all there is
+    if not body:  # all there is; a URL may have a model in it, which says nothing
+        body = told.text if status < 300 else URL.sub("", told.text)
     return read_body(body, refused=status >= 300)
 
 

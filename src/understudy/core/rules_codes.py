@@ -300,5 +300,21 @@ NODE = (
     ),
 )
 
+# Words of a sick server that weigh more than a client status; others of them do not.
+SICK = (
+    Rule(
+        "sick server behind a client status",
+        Fault.TRANSIENT,
+        Sample(400, '{"error":{"type":"overloaded_error","message":"x"}}'),
+        codes="""
+            overloaded_error engine_overloaded_error server_is_overloaded server_overloaded
+            server_error internal_server_error InternalServerException service_unavailable
+            ServiceUnavailableException UNAVAILABLE DEADLINE_EXCEEDED timeout_error
+            gateway_timeout bad_gateway
+        """,
+        status=(400, 404, 405, 422),
+    ),
+)
+
 # The order of weight. Context before money: contract F4.
-STRONG = (CONTEXT, MONEY, MODEL, CREDENTIAL, PACE, FILTER, NODE)
+STRONG = (CONTEXT, MONEY, MODEL, CREDENTIAL, PACE, FILTER, NODE, SICK)
