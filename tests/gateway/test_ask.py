@@ -39,6 +39,7 @@ def test_whatever_else_is_asked_for_only_the_model_changes(
     [
         b'{"model":"chat","messages":[ {"role": "user"} ],  "n":1.0}',
         b'{ "messages": [{"content": "say \\"model\\": \\"chat\\""}],\n "model": "chat" }',
+        b'{ "moderation": { "model": "omni" }, "n" : 1.0,\n "model": "chat" }',
     ],
 )
 def test_a_body_as_libraries_write_it_keeps_every_other_byte(body: bytes) -> None:

@@ -171,3 +171,33 @@ def test_large_bodies_of_the_same_dialect_still_arrive_as_they_were_sent() -> No
             assert asked.json == {"model": "m", "messages": [LONG]}
 
     run(work())
+
+
+def test_a_request_changed_for_its_target_has_its_answer_as_it_came() -> None:
+    """What binds an answer to its vendor, signatures of thinking above all, is in no neutral type."""
+    events = (
+        b'event: message_start\ndata: {"type":"message_start","message":{"id":"m","role":"assistant"'
+        b',"content":[],"usage":{"input_tokens":1,"output_tokens":1}},"more":1}\n\n',
+        b'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":'
+        b'{"type":"signature_delta","signature":"bound"}}\n\n',
+        b'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":'
+        b'{"type":"text_delta","text":"hi"},"more":2}\n\n',
+        b'event: message_stop\ndata: {"type":"message_stop"}\n\n',
+    )
+    picture = {"type": "image", "source": {
+        "type": "base64", "media_type": "image/png", "data": PIXEL,
+    }}  # fmt: skip
+
+    async def work() -> None:
+        async with Upstream(always(events)) as up:
+            text = provider("p", up.url, "anthropic")
+            text += '[providers.p.models.m]\nimage_types = ["image/jpeg"]\n' + aliases(chat="p/m")
+            async with serving(text) as served:
+                body = {"model": "chat", "max_tokens": 9, "stream": True, "messages": [
+                    {"role": "user", "content": [picture]},
+                ]}  # fmt: skip
+                heard = await served.ask("POST", "/v1/messages", body)
+                assert b"image/jpeg" in up.asked[0].body
+                assert heard.body == b"".join(events)
+
+    run(work())

@@ -195,9 +195,11 @@ class Exchange:
         return hop
 
     def _made(self, provider: HttpProvider, step: Try) -> tuple[bool, bytes]:
-        """Is it the client's own body, nearly, and the body."""
-        alike = self._relays(provider, step)
-        return alike, self._body(step) if alike else self._foreign(provider, step)
+        """Does the answer go through as it comes, and the body to ask with."""
+        alike = provider.dialect.name == self.ask.dialect.name and self.ask.relayable
+        if alike and self._fits(provider, step):
+            return alike, self._body(step)
+        return alike, self._written_anew(provider, step, alike)
 
     def _post(
         self, hop: Whole | Streamed, provider: HttpProvider, model: str, made: tuple[bool, bytes]
@@ -236,10 +238,8 @@ class Exchange:
             told |= self.ask.dialect.echo(self.neutral)
         return encode(told)
 
-    def _relays(self, provider: HttpProvider, step: Try) -> bool:
-        """Same dialect, and nothing in the request has to be changed for this target."""
-        if provider.dialect.name != self.ask.dialect.name or not self.ask.relayable:
-            return False
+    def _fits(self, provider: HttpProvider, step: Try) -> bool:
+        """Nothing in the request has to be changed for this target."""
         caps = provider.capabilities(step.target.model)
         if caps is ANYTHING or self._harmless(caps):
             return True
@@ -262,13 +262,16 @@ class Exchange:
             self._seen = self.ask.body.find(PICTURE) >= 0
         return self._seen
 
-    def _foreign(self, provider: HttpProvider, step: Try) -> bytes:
+    def _written_anew(self, provider: HttpProvider, step: Try, alike: bool) -> bytes:
         """The request in the target's dialect."""
-        if self.ask.kept:
+        if self.ask.kept and not alike:
             message = f"{self.ask.kept} points to what another API has kept"
             raise ProviderError(Fault.UNSUPPORTED, message=message, billing="not_sent")
         call = self._call(step)
-        return encode(provider.dialect.write_request(call.request, call.model, self.ask.stream))
+        told = provider.dialect.write_request(call.request, call.model, self.ask.stream)
+        if alike and not wants_usage(self.neutral):
+            told.pop("stream_options", None)  # the client would get counts it did not ask for
+        return encode(told)
 
     def _call(self, step: Try) -> Call:
         described = self.cast.described.get(step.target.provider)
