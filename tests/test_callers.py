@@ -18,6 +18,7 @@ from understudy import (
     Attempt,
     ChainExhausted,
     HttpProvider,
+    Image,
     InvalidRequest,
     Message,
     Model,
@@ -25,6 +26,11 @@ from understudy import (
     Request,
     Response,
     TextDelta,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+    assistant,
 )
 from understudy.messages.parts import Text
 from understudy.messages.request import user
@@ -37,7 +43,7 @@ from understudy.testing import HANG, Chunks, Fake, ManualClock
     [
         (["hello"], r"messages\[0\] is a str"),
         ([user("a"), {"role": "user", "content": "hi"}], r"messages\[1\] is a dict"),
-        (Request(messages="hi"), r"messages\[0\] is a str"),  # type: ignore[arg-type]
+        (Request(messages="hi"), r"messages is a str; it must be a tuple"),  # type: ignore[arg-type]
         (b"hi", "not a bytes"),
         ({"role": "user"}, "not a dict"),
         (5, "not an int"),
@@ -50,6 +56,50 @@ def test_a_prompt_that_is_none_is_refused_before_anybody_is_blamed(
     with pytest.raises(InvalidRequest, match=said):
         run(play.registry.parse("p/a").generate(prompt))  # type: ignore[arg-type]
     assert (play.called, play.health.snapshot()) == ([], {})
+
+
+TOOL = Tool("f")
+HI: dict[str, object] = {"messages": (user("hi"),)}
+
+
+@pytest.mark.parametrize(
+    ("built", "said"),
+    [
+        ({"messages": (user(None),)}, r"messages\[0\].parts\[0\] is a NoneType"),  # type: ignore[arg-type]
+        ({"messages": (Message("user", "hi"),)}, r"messages\[0\].parts is a str"),  # type: ignore[arg-type]
+        ({"messages": (Message("robot"),)}, r"messages\[0\].role is 'robot'; it must be one of"),  # type: ignore[arg-type]
+        ({"messages": (user(Image("x")),)}, r"parts\[0\].data is a str; it must be bytes"),  # type: ignore[arg-type]
+        ({"messages": (user(ToolResult("1", content=(3,))),)}, r"content\[0\] is an int"),  # type: ignore[arg-type]
+        ({"messages": (assistant(ToolCall("1", "f", {})),)}, r"arguments is a dict"),  # type: ignore[arg-type]
+        ({**HI, "tools": TOOL}, "tools is a Tool; it must be a tuple"),
+        ({**HI, "tools": ({"name": "f"},)}, r"tools\[0\] is a dict; make one with Tool"),
+        ({**HI, "tools": (Tool("f", parameters="{}"),)}, r"tools\[0\].parameters is a str"),  # type: ignore[arg-type]
+        ({**HI, "tool_choice": ToolChoice("any")}, r"tool_choice.mode is 'any'"),  # type: ignore[arg-type]
+        ({**HI, "output": {"type": "object"}}, "output is a dict; it must be Schema or None"),
+        ({**HI, "stop": (1,)}, r"stop\[0\] is an int; it must be a text"),
+        ({**HI, "max_tokens": "5"}, "max_tokens is a str; it must be int or None"),
+    ],
+)
+def test_what_is_built_wrongly_is_named_before_anybody_is_blamed(
+    built: dict[str, object], said: str
+) -> None:
+    play, options = Play(), {name: value for name, value in built.items() if name != "messages"}
+    model = play.registry.parse("p/a")
+    with pytest.raises(InvalidRequest, match=said):
+        run(model.generate(Request(**built)))  # type: ignore[arg-type]
+    if options:
+        with pytest.raises(InvalidRequest, match=said):
+            run(model.generate("hi", **options))
+    assert (play.called, play.health.snapshot()) == ([], {})
+
+
+def test_short_forms_of_options_are_what_they_look_like() -> None:
+    play = Play()
+    run(
+        play.registry.parse("p/a").generate("hi", stop="END", tool_choice="required", tools=[TOOL])
+    )
+    [(_, request)] = play.p.calls
+    assert (request.stop, request.tool_choice) == (("END",), ToolChoice("required"))
 
 
 def test_one_message_alone_is_a_prompt() -> None:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Literal
+from typing import Any, Literal, get_args
 
 from understudy.core.errors import InvalidRequest
 from understudy.core.values import quick
 from understudy.messages.parts import Extra, Json, Part, Text, ToolCall, ToolResult
+from understudy.messages.wellformed import (
+    NONE,
+    Kinds,
+    check_fields,
+    check_kind,
+    check_parts,
+    kind_of,
+    listed,
+)
 
 Role = Literal["system", "user", "assistant", "tool"]
+Mode = Literal["auto", "none", "required", "tool"]
 
 
 @quick
@@ -53,7 +63,7 @@ class ServerTool:
 class ToolChoice:
     """`auto`, `none`, `required`, or `tool` with a name."""
 
-    mode: Literal["auto", "none", "required", "tool"] = "auto"
+    mode: Mode = "auto"
     name: str = ""
     parallel: bool | None = None  # may the model call several tools at once
 
@@ -97,19 +107,27 @@ class Request:
         """
         if isinstance(prompt, str):
             return cls(messages=(user(prompt),))
-        if isinstance(prompt, Message):
-            return cls(messages=(prompt,))
         if isinstance(prompt, Request):
-            _check(prompt.messages)
+            _check_messages(prompt.messages)
+            _check_options(vars(prompt))
             return prompt
+        if isinstance(prompt, Message):
+            prompt = (prompt,)
         if isinstance(prompt, bytes | Mapping) or not isinstance(prompt, Iterable):
-            raise InvalidRequest(f"a prompt is text, messages or a Request, not {_kind(prompt)}")
+            raise InvalidRequest(f"a prompt is text, messages or a Request, not {kind_of(prompt)}")
         messages = tuple(prompt)
-        _check(messages)
+        _check_messages(messages)
         return cls(messages=messages)
 
     def having(self, **options: object) -> Request:
-        """A copy with other options; an unknown one is named."""
+        """A copy with other options; an unknown one is named, and so is a wrong one.
+
+        `stop="END"` and `tool_choice="required"` are what they look like.
+        """
+        for name, meant in _SHORT.items():
+            if isinstance(options.get(name), str):
+                options[name] = meant(options[name])
+        _check_options(options)
         try:
             return replace(self, **options)  # type: ignore[arg-type]
         except TypeError:
@@ -122,18 +140,56 @@ class Request:
 Prompt = str | Request | Message | Iterable[Message]  # what callers like to write
 
 
-def _check(messages: Iterable[object]) -> None:
-    for n, message in enumerate(messages):
+_SHORT: Mapping[str, Callable[[Any], object]] = {
+    "stop": lambda text: (text,),
+    "tool_choice": ToolChoice,
+}
+_ROLES, _MODES = get_args(Role), get_args(Mode)
+_OPTIONS: Mapping[str, Kinds] = {
+    "tool_choice": (ToolChoice, NONE),
+    "output": (Schema, NONE),
+    "max_tokens": (int, NONE),
+    "temperature": (int, float, NONE),
+    "top_p": (int, float, NONE),
+    "top_k": (int, NONE),
+    "seed": (int, NONE),
+    "reasoning": (str, NONE),
+    "reasoning_tokens": (int, NONE),
+    "user": (str, NONE),
+}
+_TOOL: Mapping[str, Kinds] = {"name": (str,), "description": (str,), "parameters": (dict, NONE)}
+
+
+def _check_messages(messages: object) -> None:
+    for n, message in enumerate(listed("messages", messages)):
         if not isinstance(message, Message):
             raise InvalidRequest(
-                f"messages[{n}] is {_kind(message)}; make one with user(...), assistant(...), "
+                f"messages[{n}] is {kind_of(message)}; make one with user(...), assistant(...), "
                 "system(...) or Message(role, parts)"
             )
+        _check_word(f"messages[{n}].role", message.role, _ROLES)
+        check_parts(f"messages[{n}].parts", message.parts)
 
 
-def _kind(value: object) -> str:
-    name = type(value).__name__
-    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+def _check_options(options: Mapping[str, object]) -> None:
+    for name, kinds in _OPTIONS.items():
+        if name in options:
+            check_kind(name, options[name], kinds)
+    for n, tool in enumerate(listed("tools", options.get("tools", ()))):
+        if isinstance(tool, Tool):
+            check_fields(f"tools[{n}]", tool, _TOOL)
+        elif not isinstance(tool, ServerTool):
+            raise InvalidRequest(f"tools[{n}] is {kind_of(tool)}; make one with Tool(name, …)")
+    for n, stop in enumerate(listed("stop", options.get("stop", ()))):
+        check_kind(f"stop[{n}]", stop, (str,))
+    choice = options.get("tool_choice")
+    if isinstance(choice, ToolChoice):
+        _check_word("tool_choice.mode", choice.mode, _MODES)
+
+
+def _check_word(path: str, found: object, known: tuple[str, ...]) -> None:
+    if found not in known:
+        raise InvalidRequest(f"{path} is {found!r}; it must be one of {', '.join(known)}")
 
 
 def system(text: str) -> Message:
