@@ -7,6 +7,8 @@ import subprocess
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.messages.pictures import HEIC, JPEG_ONLY, URL, asking, picture, refused, seen
 from tests.rig import Play, run
@@ -189,3 +191,51 @@ def test_without_pillow_pictures_that_fit_pass_and_others_are_unsupported() -> N
 
 def test_pillow_is_not_loaded_until_a_picture_must_change() -> None:
     assert told(LAZY).split() == ["False", "True"]
+
+
+# -- ids of tool calls ------------------------------------------------------------------------
+
+
+def turn(*ids: str) -> tuple[Message, Message]:
+    """An assistant calls, and is answered in order."""
+    calls = tuple(ToolCall(name, "f") for name in ids)
+    results = tuple(ToolResult(name, "f", (Text(f"{n}"),)) for n, name in enumerate(ids))
+    return Message("assistant", calls), Message("tool", results)
+
+
+def ids_of(request: Request) -> list[str]:
+    return [
+        part.id
+        for message in request.messages
+        for part in message.parts
+        if isinstance(part, ToolCall | ToolResult)
+    ]
+
+
+def test_a_call_made_again_under_the_same_id_has_one_of_its_own_and_so_has_its_result() -> None:
+    asked = Request((user("go"), *turn("x"), *turn("y", "x"), user("more"), *turn("x")))
+    fitted = fit(asked, ANYTHING)
+    assert ids_of(fitted) == ["x", "x", "y", "x_2", "y", "x_2", "x_3", "x_3"]
+    assert ids_of(asked)[:4] == ["x", "x", "y", "x"]
+
+
+def test_two_calls_of_one_turn_with_one_id_are_answered_in_their_order() -> None:
+    assert ids_of(fit(Request(turn("", "")), ANYTHING)) == ["", "_2", "", "_2"]
+
+
+def test_a_history_whose_ids_differ_is_left_as_it_is() -> None:
+    asked = Request((*turn("a", "b"), *turn("c")))
+    assert fit(asked, ANYTHING) is asked
+
+
+@given(st.lists(st.lists(st.sampled_from(["a", "b", "a_2"]), max_size=3), max_size=5))
+def test_whatever_the_ids_were_each_call_has_its_own_and_each_result_that_of_its_call(
+    turns: list[list[str]],
+) -> None:
+    asked = Request(tuple(message for ids in turns for message in turn(*ids)))
+    told = fit(asked, ANYTHING).messages
+    calls = [[part.id for part in message.parts] for message in told[::2]]  # type: ignore[union-attr]
+    results = [[part.id for part in message.parts] for message in told[1::2]]  # type: ignore[union-attr]
+    flat = [name for names in calls for name in names]
+    assert len(flat) == len(set(flat))
+    assert calls == results

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from operator import is_
 
+from understudy.messages.calls import distinct
 from understudy.messages.capabilities import Capabilities, refusal
 from understudy.messages.media import fits, fitted, unsupported
 from understudy.messages.parts import File, Image, Part, Text, ToolResult
@@ -24,6 +25,7 @@ def fit(request: Request, caps: Capabilities, *, stream: bool = False) -> Reques
         raise unsupported("does not stream")
     if reason := refusal(request, caps):
         raise unsupported(reason)
+    request = distinct(request)
     if request.output is not None and not caps.structured:
         from understudy.messages.schema import state_schema  # rarely needed, and slow to load
 
