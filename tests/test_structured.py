@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 import msgspec
@@ -14,11 +15,14 @@ from understudy import (
     ChainExhausted,
     Request,
     Response,
+    Schema,
+    Text,
     ToolCall,
     UnderstudyError,
     system,
     user,
 )
+from understudy.messages.parts import Reasoning
 from understudy.structured import StructuredError, generate_as
 
 
@@ -136,3 +140,16 @@ def test_a_type_that_cannot_be_asked_for_costs_no_call() -> None:
     with pytest.raises(TypeError, match="is no object"):
         asked(play, int)
     assert play.called == []
+
+
+@pytest.mark.parametrize("text", ['```json\n{"a": 1}\n```', '```\n{"a": 1}```', ' {"a": 1}'])
+def test_json_that_was_asked_for_comes_without_the_fence_round_it(text: str) -> None:
+    play = Play().script(a=[Response(parts=(Reasoning("hm"), Text(text)))])
+    reply = run(play.registry.parse("p/a").generate("hi", output=Schema()))
+    assert json.loads(reply.text) == {"a": 1}
+    assert reply.reasoning == "hm"
+
+
+def test_a_fence_nobody_asked_to_leave_away_stays() -> None:
+    play = Play().script(a=['```json\n{"a": 1}\n```'])
+    assert run(play.registry.parse("p/a").generate("hi")).text.startswith("```")

@@ -13,6 +13,7 @@ from understudy.core.target import Attempt
 from understudy.core.walk import Step, Try, Wait, walk
 from understudy.driver import Cast, capabilities_of, drive, guard, tell
 from understudy.messages.capabilities import Capabilities, refusal
+from understudy.messages.fences import bare
 from understudy.messages.request import Prompt, Request
 from understudy.messages.response import Response
 from understudy.portal import Portal
@@ -128,7 +129,7 @@ class _Take:
             response = await provider.generate(call)
         if reason := response.blank:
             raise ProviderError(Fault.EMPTY_CONTENT, message=reason)
-        return response
+        return response if request.output is None else bare(response)
 
     def _note(self, attempt: Attempt) -> None:
         self.story.append(attempt)

@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.messages.schema import decode, schema_name, schema_of, unfenced
+from understudy.messages.fences import unfenced
+from understudy.messages.schema import decode, schema_name, schema_of
 
 
 class Colour(Enum):

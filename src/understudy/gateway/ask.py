@@ -138,9 +138,9 @@ def with_model(body: bytes, old: str, new: str) -> bytes:
         fields = SHALLOW.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidRequest(f"the body is not JSON: {error}") from None
-    wanted = {**fields, "model": msgspec.Raw(ENCODER.encode(new))}
-    spliced = _spliced(body, fields, bytes(wanted["model"]))
-    return spliced if _shallow(spliced) == _texts(wanted) else ENCODER.encode(wanted)
+    name = ENCODER.encode(new)
+    renamed, spliced = {**fields, "model": msgspec.Raw(name)}, _spliced(body, fields, name)
+    return spliced if _shallow(spliced) == _texts(renamed) else ENCODER.encode(renamed)
 
 
 def _spliced(body: bytes, fields: dict[str, msgspec.Raw], model: bytes) -> bytes:

@@ -28,6 +28,7 @@ from understudy.gateway.hops import Hop, Streamed, Whole
 from understudy.gateway.http import Reply
 from understudy.gateway.played import PlayedStream, PlayedWhole
 from understudy.messages.capabilities import ANYTHING, Capabilities
+from understudy.messages.fences import bare as bare_json
 from understudy.messages.fit import fit
 from understudy.messages.request import Request
 from understudy.messages.response import Response, Usage
@@ -229,14 +230,15 @@ class Exchange:
         if reason := response.blank:
             raise ProviderError(Fault.EMPTY_CONTENT, message=reason, billing="maybe_billed")
         self.usage = response.usage
-        named = response if response.id else replace(response, id=self._answer_id())
-        told = self.ask.dialect.write_response(named, self.ask.model)
+        told = response if self.neutral.output is None else bare_json(response)
+        named = told if told.id else replace(told, id=self._answer_id())
+        body = self.ask.dialect.write_response(named, self.ask.model)
         stamp = STAMPS.get(self.ask.dialect.name)
-        if stamp is not None and not told.get(stamp):
-            told[stamp] = int(self._client.wall())
+        if stamp is not None and not body.get(stamp):
+            body[stamp] = int(self._client.wall())
         if isinstance(self.ask.dialect, OpenAIResponses):
-            told |= self.ask.dialect.echo(self.neutral)
-        return encode(told)
+            body |= self.ask.dialect.echo(self.neutral)
+        return encode(body)
 
     def _fits(self, provider: HttpProvider, step: Try) -> bool:
         """Nothing in the request has to be changed for this target."""

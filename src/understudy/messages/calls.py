@@ -54,7 +54,8 @@ class _Naming:
 
     def _named(self, found: str) -> str:
         """The first to have an id keeps it; the second has it with a 2, if that is free."""
-        n, name = self._times.get(found, 0) + 1, found
+        n = self._times.get(found, 0) + 1
+        name = found if n == 1 else f"{found}_{n}"
         while name in self._given or (n > 1 and name in self._asked):
             n += 1
             name = f"{found}_{n}"

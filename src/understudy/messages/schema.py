@@ -8,13 +8,13 @@ used. Only recursive ones stay under `$defs`, and a recursive dataclass is refus
 from __future__ import annotations
 
 import re
-import string
 from collections.abc import Iterator
 from dataclasses import is_dataclass, replace
 from typing import Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
+from understudy.messages.fences import unfenced
 from understudy.messages.parts import Json
 from understudy.messages.request import Request, Schema, system
 from understudy.messages.shapes import Wire, name_of, shape_of
@@ -31,8 +31,6 @@ _LISTS = ("anyOf", "allOf", "prefixItems")
 _SINGLE = ("items", "additionalProperties", "not")
 _TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 _POINTER = "#/$defs/"
-_FENCE = "```"
-_TAG = string.ascii_letters + string.digits + "+-_."
 
 
 @runtime_checkable
@@ -76,14 +74,6 @@ def decode(kind: type[T], text: str) -> T:
         return msgspec.json.decode(text, type=kind)
     except RecursionError as error:
         raise ValueError("nested too deep") from error
-
-
-def unfenced(text: str) -> str:
-    """Without the code fence round the whole of it, if there is one."""
-    text = text.strip().removeprefix("\ufeff")
-    if len(text) < 2 * len(_FENCE) or not (text.startswith(_FENCE) and text.endswith(_FENCE)):
-        return text
-    return text.strip("`").lstrip(_TAG).strip()
 
 
 def state_schema(request: Request) -> Request:
