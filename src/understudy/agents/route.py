@@ -37,6 +37,7 @@ class Failed(ProviderError):
     fault = Fault.UNKNOWN
     status_code = None
     retry_after = None
+    billing = ""
 
     def __init__(self, target: str, response: AgentResponse, error: ErrorInfo) -> None:
         self.target = target

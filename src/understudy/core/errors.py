@@ -195,6 +195,8 @@ def reason_of(error: BaseException) -> str:
     """Why one target did not answer, in the words used everywhere."""
     if not isinstance(error, ProviderError):
         return text_of(error)
+    if error.fault is Fault.UNKNOWN and error.billing == "not_sent":
+        return error.message  # passed over by an operator's word, say: no fault to name
     status = f" ({error.status_code})" if error.status_code else ""
     detail = error.message or text_of(error.__cause__)
     return f"{error.fault}{status}: {detail}" if detail else f"{error.fault}{status}"

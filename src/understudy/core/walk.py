@@ -386,7 +386,7 @@ def _told(failure: ProviderError | Attempt) -> ProviderError:
     if isinstance(failure, ProviderError):
         return failure
     fault = failure.fault or Fault.UNKNOWN
-    return ProviderError(fault, failure.target, message=failure.reason)
+    return ProviderError(fault, failure.target, message=failure.reason, billing="not_sent")
 
 
 def _reason(error: Exception | None) -> str:
