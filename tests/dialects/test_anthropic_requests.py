@@ -192,6 +192,12 @@ def test_sound_is_unsupported_rather_than_lost() -> None:
     assert caught.value.fault is Fault.UNSUPPORTED
 
 
+def test_nothing_but_blanks_is_unsupported_rather_than_an_empty_conversation() -> None:
+    with pytest.raises(ProviderError, match="nothing but blanks") as caught:
+        asked(Request(messages=(system("be brief"), user(" \n"))))
+    assert caught.value.fault is Fault.UNSUPPORTED
+
+
 def test_a_picture_in_a_file_is_a_picture() -> None:
     content = asked(Request(messages=(user(File(b"x", "image/png")),)))["messages"][0]["content"]
     assert content[0]["type"] == "image"

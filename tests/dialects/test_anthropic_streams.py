@@ -95,7 +95,7 @@ def test_arguments_cut_by_the_limit_do_not_cost_the_call() -> None:
     assert events[0] == ToolCall("t1", "f", '{"a": "b')
     history = Request(messages=(user("a"), assistant(ToolCall("t1", "f", '{"a": "b'))))
     again: dict[str, Any] = DIALECT.write_request(history, MODEL, stream=False)
-    assert again["messages"][1]["content"][0]["input"] == {"input": '{"a": "b'}
+    assert again["messages"][1]["content"][0]["input"] == {}
 
 
 def test_thinking_citations_and_provider_run_tools_are_gathered() -> None:
@@ -194,7 +194,7 @@ def test_half_a_surrogate_pair_does_not_break_the_stream() -> None:
     half = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":'
     half += b'{"type":"text_delta","text":"a\\ud83d"}}\n\n'
     events, _ = heard(DIALECT, frames(START) + half + frames(ending("end_turn"), STOP))
-    assert events[0] == TextDelta("a\N{REPLACEMENT CHARACTER}")
+    assert events[0] == TextDelta("a")
 
 
 @pytest.mark.parametrize(

@@ -173,7 +173,7 @@ def test_thoughts_signatures_and_provider_run_tools_are_told_apart() -> None:
             {"functionCall": {"name": "", "args": {}}},
             {"text": ""},
             {"text": 7},
-            {"thoughtSignature": "s5"},
+            {"thoughtSignature": "s5", "text": None},
             {"text": "", "thought": True, "thoughtSignature": "s6"},
             tool,
             code,

@@ -13,7 +13,8 @@ from wire_rig import encoded, final, heard
 from understudy.dialects.base import Dialect, Garbled, Truncated
 from understudy.dialects.gemini import Gemini
 from understudy.dialects.json_values import Values
-from understudy.messages.parts import Reasoning, Text, ToolCall
+from understudy.dialects.openai_chat import OpenAIChat
+from understudy.messages.parts import Opaque, Reasoning, Text, ToolCall
 from understudy.messages.response import ReasoningDelta, Response, TextDelta, Usage
 
 DIALECT: Dialect = Gemini()
@@ -70,6 +71,68 @@ def test_thinking_is_gathered_until_its_signature() -> None:
         Text("ab"),
         Reasoning("", "gemini", "t"),
     )
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"executableCode": {"language": "PYTHON", "code": "1"}},
+        {"codeExecutionResult": {"outcome": "OUTCOME_OK"}},
+        {"toolCall": {"toolType": "GOOGLE_SEARCH_WEB", "args": {}, "id": "t"}},
+        {"toolResponse": {"toolType": "GOOGLE_SEARCH_WEB", "response": {}, "id": "t"}},
+        {"unheardOf": {}, "thought": True},
+    ],
+)
+def test_a_signed_part_that_google_made_itself_is_kept_whole(part: dict[str, Any]) -> None:
+    signed = {**part, "thoughtSignature": "s"}
+    response = final(DIALECT, sse(chunk(signed), chunk(finish="STOP")))
+    assert response.parts == (Opaque("gemini", signed),)
+    assert (response.reasoning, response.blank) == ("", "")
+    written: Any = DIALECT.write_response(response, "m")
+    assert written["candidates"][0]["content"]["parts"] == [signed]
+    body = {"contents": [{"role": "model", "parts": [signed]}]}
+    request = DIALECT.read_request(encoded(body), "m").request
+    assert DIALECT.write_request(request, "m", stream=False)["contents"] == body["contents"]
+    history: Any = OpenAIChat().write_request(request, "m", stream=False)
+    assert history["messages"] == []
+
+
+def numbered(index: int, *parts: dict[str, Any], **more: Any) -> dict[str, Any]:
+    content = {"content": {"parts": [*parts], "role": "model"}} if parts else {}
+    return {"candidates": [{**content, "index": index, **more}], "modelVersion": "g"}
+
+
+def test_the_other_candidates_of_a_stream_are_kept_as_those_of_a_plain_answer() -> None:
+    call = {"functionCall": {"name": "f"}}
+    thought = {"text": "hm", "thought": True}
+    whole = [
+        numbered(0, {"text": "a"}, finishReason="MAX_TOKENS"),
+        numbered(1, thought, {"text": "bcd"}, call, finishReason="STOP"),
+        numbered(2, finishReason="SAFETY", safetyRatings=[]),
+    ]
+    body = sse(
+        numbered(1, {"text": "h", "thought": True}),
+        numbered(0, {"text": "a"}),
+        numbered(1, {"text": "m", "thought": True}, {"text": "b"}),
+        numbered(2, finishReason="SAFETY"),
+        numbered(1, {"text": "c"}),
+        numbered(500, {"text": "nobody asked for so many"}),
+        numbered(1, {"text": "d"}, call, finishReason="STOP"),
+        numbered(0, finishReason="MAX_TOKENS"),
+        numbered(2, safetyRatings=[]),
+    )
+    events, _ = heard(DIALECT, body)
+    assert events[:-1] == [TextDelta("a")]
+    plain = {"candidates": [it["candidates"][0] for it in whole], "modelVersion": "g"}
+    assert events[-1] == DIALECT.read_response(encoded(plain))
+
+
+def test_candidates_without_an_index_are_known_by_their_place() -> None:
+    one, two = ({"content": {"parts": [{"text": text}]}} for text in "ab")
+    body = sse({"candidates": [one, two]}, {"candidates": [one, two]}, chunk(finish="STOP"))
+    response = final(DIALECT, body)
+    assert response.text == "aa"
+    assert response.extra["candidates"] == [{"content": {"parts": [{"text": "bb"}]}}]
 
 
 def test_equal_calls_in_different_chunks_have_different_ids() -> None:

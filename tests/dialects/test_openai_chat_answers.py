@@ -9,6 +9,7 @@ import pytest
 from chat_rig import (
     CHAT,
     answering,
+    call_piece,
     chunk,
     final,
     sent,
@@ -249,12 +250,37 @@ def test_only_the_first_choice_speaks_and_the_others_are_kept() -> None:
     ]
     whole = CHAT.read_response(json.dumps({"choices": choices}).encode())
     assert (whole.text, whole.finish_reason, whole.extra["choices"]) == ("a", "stop", choices)
-    other = json.dumps({"choices": [{"index": 1, "delta": {"content": "b"}}]})
-    events = streamed(sse(chunk({"content": "a"}), other, chunk({}, "stop")))
-    assert events[:-1] == [TextDelta("a")]
-    assert isinstance(events[-1], Response)
-    assert events[-1].extra["choices"] == [
-        {"index": 1, "message": {"role": "assistant", "content": "b"}}
+
+
+def test_the_other_choices_of_a_stream_are_kept_as_those_of_a_plain_answer() -> None:
+    calls = [call_piece(0, id="c", name="f", arguments='{"a"')], [call_piece(0, arguments=":1}")]
+    told: list[tuple[int, dict[str, Any], str | None]] = [
+        (2, {"role": "assistant", "tool_calls": calls[0]}, None),
+        (0, {"role": "assistant", "content": "a"}, None),
+        (1, {"content": "b"}, None),
+        (500, {"content": "nobody asked for so many"}, None),
+        (2, {"tool_calls": calls[1]}, "tool_calls"),
+        (1, {"content": "c"}, "length"),
+        (0, {}, "stop"),
+    ]
+    chunks = [
+        json.dumps({"choices": [{"index": index, "delta": delta, "finish_reason": finish}]})
+        for index, delta, finish in told
+    ]
+    *events, response = streamed(sse(*chunks))
+    assert events == [TextDelta("a")]
+    assert isinstance(response, Response)
+    function = {"name": "f", "arguments": '{"a":1}'}
+    words: dict[str, Any] = {"role": "assistant", "refusal": None}
+    calling = [{"id": "c", "type": "function", "function": function}]
+    assert response.extra["choices"] == [
+        {"index": 0, "message": {**words, "content": "a"}, "finish_reason": "stop"},
+        {"index": 1, "message": {**words, "content": "bc"}, "finish_reason": "length"},
+        {
+            "index": 2,
+            "message": {**words, "content": None, "tool_calls": calling},
+            "finish_reason": "tool_calls",
+        },
     ]
 
 
@@ -266,10 +292,10 @@ def test_unknown_fields_of_an_answer_are_kept_and_written_back() -> None:
 
 
 def test_half_of_a_surrogate_pair_does_not_cost_the_answer() -> None:
-    body = sse('{"choices":[{"delta":{"content":"a\\ud83d"},"finish_reason":"stop"}]}')
+    body = sse('{"choices":[{"delta":{"content":"\\ude00a\\ud83d"},"finish_reason":"stop"}]}')
     *_, response = streamed(body)
     assert isinstance(response, Response)
-    assert response.text == "a\ufffd"
+    assert response.text == "\ufffda"
 
 
 def test_finish_details_are_no_finish_reason() -> None:  # gpt-4-vision-preview

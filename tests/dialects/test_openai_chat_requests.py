@@ -32,8 +32,6 @@ from understudy.messages.request import (
     Message,
     Request,
     Schema,
-    Tool,
-    ToolChoice,
     assistant,
     tool_result,
 )
@@ -51,6 +49,11 @@ from understudy.messages.request import (
         asking({"role": "user", "content": "a"}, random_seed=5, safe_prompt=True),
         asking({"role": "user", "content": "a"}, reasoning={"effort": "low", "exclude": True}),
         asking({"role": "user", "content": "a"}, reasoning={"max_tokens": 9}),
+        asking({"role": "user", "content": "a"}, reasoning={"max_tokens": 9, "exclude": True}),
+        asking(
+            {"role": "user", "content": "a"},
+            reasoning={"summary": "auto", "effort": "low", "enabled": True, "max_tokens": 9},
+        ),
         asking({"role": "user", "content": "a"}, tools=[], tool_choice=None),
         asking({"role": "user", "content": "a"}, response_format={"type": "text"}),
         asking(
@@ -186,24 +189,6 @@ def test_missing_call_ids_are_made_up_unique_and_echoed() -> None:
         ToolResult(second.id, "f", (Text("2"),)),
     ]
     assert request == again
-
-
-def test_the_old_function_call_is_read_and_written_in_todays_form() -> None:
-    wire = asking(
-        {"role": "user", "content": "a"},
-        {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}},
-        {"role": "function", "name": "f", "content": "1"},
-        functions=[{"name": "f", "parameters": {}}],
-        function_call={"name": "f"},
-    )
-    request = read(wire)
-    (call,) = request.messages[1].tool_calls
-    assert request.tools == (Tool("f", parameters={}),)
-    assert request.tool_choice == ToolChoice("tool", "f")
-    assert request.messages[2].parts == (ToolResult(call.id, "f", (Text("1"),)),)
-    body = sent(request)
-    assert body["tools"] == [{"type": "function", "function": {"name": "f", "parameters": {}}}]
-    assert not {"functions", "function_call"} & set(body)
 
 
 def test_a_failed_tool_is_told_by_its_prefix() -> None:

@@ -174,10 +174,10 @@ def test_large_bodies_of_the_same_dialect_still_arrive_as_they_were_sent() -> No
 
 
 def test_a_request_changed_for_its_target_has_its_answer_as_it_came() -> None:
-    """What binds an answer to its vendor, signatures of thinking above all, is in no neutral type."""
+    """Signatures of thinking, above all: they are in no neutral type."""
     events = (
-        b'event: message_start\ndata: {"type":"message_start","message":{"id":"m","role":"assistant"'
-        b',"content":[],"usage":{"input_tokens":1,"output_tokens":1}},"more":1}\n\n',
+        b'event: message_start\ndata: {"type":"message_start","message":{"id":"m","content":[],'
+        b'"role":"assistant","usage":{"input_tokens":1,"output_tokens":1}},"more":1}\n\n',
         b'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":'
         b'{"type":"signature_delta","signature":"bound"}}\n\n',
         b'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":'

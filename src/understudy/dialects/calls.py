@@ -6,6 +6,7 @@ that had none on the wire writes none back.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from hashlib import sha256
 
@@ -15,6 +16,10 @@ from understudy.dialects.json_access import decode, encode
 from understudy.messages.parts import Json, ToolCall
 
 _PREFIX = "made_up_"
+_FREE = ("custom", "custom_tool_call")  # what OpenAI's wires call a tool that takes free text
+# A text, cut or whole, or a sign of structure.
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[{}\[\],]', re.DOTALL)
+_CLOSERS = {"{": "}", "[": "]"}
 
 
 def made_up(*seed: str | int) -> str:
@@ -28,14 +33,41 @@ def is_made_up(call_id: str) -> bool:
 
 
 def arguments_of(call: ToolCall) -> dict[str, Json]:
-    """The arguments as an object; text that is none (free-text tools, cut JSON) is wrapped."""
-    if not call.arguments.strip():
-        return {}
-    try:
-        value = decode(call.arguments.encode("utf-8", "replace"))
-    except Garbled:
-        return {"input": call.arguments}
+    """The arguments as an object; of a cut one, what is whole of it. Free text is wrapped."""
+    said = call.arguments
+    if call.extra and call.extra.get("type") in _FREE:
+        return {"input": said}
+    value = _value(said)
+    if value is None:
+        value = {} if said.strip() in ("", "null") else _begun(said)
     return value if isinstance(value, dict) else {"input": value}
+
+
+def _begun(said: str) -> Json:
+    """What is whole of an object that was cut, as Anthropic's SDK gives it; else the text."""
+    open_ones: list[str] = []
+    end = 0
+    for found in _TOKEN.finditer(said):
+        sign = found[0]
+        if sign in _CLOSERS:
+            open_ones.append(_CLOSERS[sign])
+        elif sign in "]}" and open_ones:
+            open_ones.pop()
+        elif sign != ",":
+            continue
+        end = found.start() if sign == "," else found.end()
+    closing = "".join(reversed(open_ones))
+    # The last number or word may be whole.
+    values = (_value(kept + closing) for kept in (said, said[:end]))
+    return next((value for value in values if isinstance(value, dict)), said)
+
+
+def _value(said: str) -> Json:
+    """The JSON value of a text; None if it holds none."""
+    try:
+        return decode(said.encode("utf-8", "replace"))
+    except Garbled:
+        return None
 
 
 def spelled(arguments: Json) -> str:

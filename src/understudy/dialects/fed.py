@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from understudy.dialects.base import Garbled, WireError
+from understudy.dialects.json_access import Halves
 from understudy.messages.response import Event
 
 
@@ -22,6 +23,7 @@ class Fed(ABC):
     beats: int = 0
     _broken: Garbled | None = None
     _started: bool = False  # something of this wire was understood
+    _halves: Halves = field(default_factory=Halves)
 
     def feed(self, data: bytes) -> list[Event]:
         if self._broken:

@@ -25,19 +25,46 @@ _HALF = re.compile(
 )
 
 
-def decode(body: bytes) -> Json:
-    """The JSON value of these bytes; Garbled if they hold none."""
+# Its first half at the end of a text, and its second at the beginning of one.
+_FIRST = re.compile(rb'(?<!\\)((?:\\\\)*)(\\u[dD][89abAB][0-9a-fA-F]{2})"')
+_SECOND = re.compile(rb'(?<!\\)"(\\u[dD][c-fC-F][0-9a-fA-F]{2})')
+
+
+@dataclass(slots=True)
+class Halves:
+    """Characters cut in two between the payloads of one stream are put together again.
+
+    A first half at the end of a text is taken off, and waits for a text that begins with a second
+    one. If none comes it is dropped: it was no character.
+    """
+
+    _held: bytes = b""
+
+    def joined(self, payload: bytes) -> bytes:
+        held, self._held = self._held, b""
+        if held:
+            payload = _SECOND.sub(lambda found: b'"' + held + found[1], payload)
+        return _FIRST.sub(self._hold, payload)
+
+    def _hold(self, found: re.Match[bytes]) -> bytes:
+        self._held = found[2]
+        return found[1] + b'"'
+
+
+def decode(body: bytes, halves: Halves | None = None) -> Json:
+    """The JSON value of these bytes; Garbled if they hold none. `halves`: of their stream."""
     try:
-        return _decode(body)
+        return _decode(body, halves)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError) as error:
         raise Garbled(f"not JSON ({error}): {excerpt(body)}") from error
 
 
-def _decode(body: bytes) -> Json:
+def _decode(body: bytes, halves: Halves | None) -> Json:
     try:
         value: Json = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        mended = _HALF.sub(_mend, body).removeprefix(b"\xef\xbb\xbf")
+        joined = halves.joined(body) if halves else body
+        mended = _HALF.sub(_mend, joined).removeprefix(b"\xef\xbb\xbf")
         if mended == body:
             raise
         value = msgspec.json.decode(mended)
@@ -62,6 +89,19 @@ def encode(value: Json) -> bytes:
         raise InvalidRequest("nested too deeply to be written") from error
     except UnicodeEncodeError as error:
         raise InvalidRequest(f"a text that is no Unicode: {error}") from error
+
+
+# What `str.splitlines` takes for the end of a line though JSON does not, and how to say it there.
+_BREAKS = tuple((sign.encode(), b"\\u%04x" % ord(sign)) for sign in "\x85\u2028\u2029")
+
+
+def encode_line(value: Json) -> bytes:
+    """JSON for clients that split a stream so: google-genai and ollama in Python do."""
+    line = encode(value)
+    if not line.isascii():
+        for sign, escaped in _BREAKS:
+            line = line.replace(sign, escaped)
+    return line
 
 
 # What other programs, and what we remember by, have room for; no count is larger.

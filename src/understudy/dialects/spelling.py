@@ -28,15 +28,15 @@ class Spelling:
         """`body` as this caller would have written it."""
         plain = {key: value for key, value in body.items() if key in self.options}
         for key, value in extra.items():
-            if key in self.options:
-                ours = self.others.get(key, key)
-                spelled = {k: v for k, v in plain.items() if k != ours} | {key: value}
-                if self.read(Node(spelled)) != self.read(Node(plain)):
-                    continue
+            if key not in self.options:
+                body.setdefault(key, value)
+                continue
+            ours = self.others.get(key, key)
+            spelled = {k: v for k, v in plain.items() if k != ours} | {key: value}
+            if self.read(Node(spelled)) == self.read(Node(plain)):
                 body.pop(ours, None)
-                plain = spelled
-            if key not in body:
                 body[key] = value
+                plain = spelled
         return body
 
 

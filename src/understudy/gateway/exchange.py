@@ -18,7 +18,7 @@ from understudy.core.walk import COMMITTED, RELAY, Step, Try, Wait, walk
 from understudy.dialects.anthropic import Anthropic
 from understudy.dialects.base import StreamWriter
 from understudy.dialects.json_access import encode
-from understudy.dialects.openai_chat import OpenAIChat, wants_usage
+from understudy.dialects.openai_chat import OpenAIChat, wants_functions, wants_usage
 from understudy.dialects.openai_responses import OpenAIResponses
 from understudy.driver import Cast
 from understudy.gateway.ask import Ask, Errand, with_model
@@ -30,6 +30,7 @@ from understudy.gateway.played import PlayedStream, PlayedWhole
 from understudy.messages.capabilities import ANYTHING, Capabilities
 from understudy.messages.fences import bare as bare_json
 from understudy.messages.fit import fit
+from understudy.messages.parts import Json
 from understudy.messages.request import Request
 from understudy.messages.response import Response, Usage
 from understudy.providers.base import Call, Provider
@@ -232,13 +233,23 @@ class Exchange:
         self.usage = response.usage
         told = response if self.neutral.output is None else bare_json(response)
         named = told if told.id else replace(told, id=self._answer_id())
-        body = self.ask.dialect.write_response(named, self.ask.model)
+        body = self._put(named)
         stamp = STAMPS.get(self.ask.dialect.name)
         if stamp is not None and not body.get(stamp):
             body[stamp] = int(self._client.wall())
-        if isinstance(self.ask.dialect, OpenAIResponses):
-            body |= self.ask.dialect.echo(self.neutral)
         return encode(body)
+
+    def _put(self, response: Response) -> dict[str, Json]:
+        """The answer in the client's dialect, in the style it asked in."""
+        ask = self.ask
+        match ask.dialect:
+            case OpenAIChat() as chat:
+                legacy = wants_functions(self.neutral)
+                return chat.write_response(response, ask.model, legacy=legacy)
+            case OpenAIResponses() as responses:
+                return responses.write_response(response, ask.model) | responses.echo(self.neutral)
+            case other:
+                return other.write_response(response, ask.model)
 
     def _fits(self, provider: HttpProvider, step: Try) -> bool:
         """Nothing in the request has to be changed for this target."""
@@ -252,7 +263,7 @@ class Exchange:
         body = self.ask.body
         return not (
             self._pictured
-            or (not caps.tools and b'"tools"' in body)
+            or (not caps.tools and (b'"tools"' in body or b'"functions"' in body))
             or (not caps.structured and b"schema" in body)
             or (not caps.streaming and self.ask.stream)
         )
@@ -284,9 +295,11 @@ class Exchange:
         ask, name = self.ask, self._answer_id()
         match ask.dialect:
             case OpenAIChat() as chat:
-                usage = wants_usage(self.neutral)
-                now = int(self._client.wall())
-                return chat.writer(ask.model, include_usage=usage, id=name, created=now)
+                asked, now = self.neutral, int(self._client.wall())
+                usage, legacy = wants_usage(asked), wants_functions(asked)
+                return chat.writer(
+                    ask.model, include_usage=usage, id=name, created=now, legacy=legacy
+                )
             case OpenAIResponses() as responses:
                 now, echo = int(self._client.wall()), responses.echo(self.neutral)
                 return responses.writer(ask.model, id=name, created=now, echo=echo)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from understudy.core.errors import ProviderError
+from understudy.core.faults import Fault
 from understudy.dialects.anthropic.blocks import ISSUER, is_welcome, read_block, write_block
 from understudy.dialects.anthropic.options import read_options, write_options
 from understudy.dialects.base import Inbound
@@ -129,7 +131,11 @@ def _simple(blocks: list[dict[str, Json]]) -> Json:
 def _write_turns(messages: list[Message], same: bool) -> list[Json]:
     """Turns in alternation. One that held only what must not go to Anthropic leaves no trace."""
     welcome = (_welcome(message) for message in messages)
-    return [_write_turn(turn, same) for turn in merged(m for m in welcome if m.parts)]
+    turns = [_write_turn(turn, same) for turn in merged(m for m in welcome if m.parts)]
+    if messages and not turns:
+        blank = "anthropic takes no conversation of nothing but blanks"
+        raise ProviderError(Fault.UNSUPPORTED, message=blank)
+    return turns
 
 
 def _welcome(message: Message) -> Message:

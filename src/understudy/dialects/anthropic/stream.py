@@ -14,7 +14,16 @@ from understudy.dialects.anthropic.response import read_answered, read_response,
 from understudy.dialects.base import Garbled
 from understudy.dialects.extras import kept
 from understudy.dialects.framed import FramedReader
-from understudy.dialects.json_access import decode, encode, excerpt, items, obj, text, whole
+from understudy.dialects.json_access import (
+    Halves,
+    decode,
+    encode,
+    excerpt,
+    items,
+    obj,
+    text,
+    whole,
+)
 from understudy.dialects.sse import Frame
 from understudy.messages.parts import Json, ToolCall
 from understudy.messages.response import Event, ReasoningDelta, Response, TextDelta
@@ -101,7 +110,7 @@ class AnthropicReader(FramedReader):
         return read_response(body)
 
     def _take(self, frame: Frame, events: list[Event]) -> None:
-        wire = _decoded(frame.data)
+        wire = _decoded(frame.data, self._halves)
         kind = "error" if frame.event == "error" else wire.type
         if kind == "content_block_delta":
             self._grow(wire, frame.data, events)
@@ -110,7 +119,7 @@ class AnthropicReader(FramedReader):
         elif kind == "error":
             self._fail(frame.data)
         else:
-            self._turn(kind, obj(decode(frame.data)), events)
+            self._turn(kind, obj(decode(frame.data, self._halves)), events)
 
     def _turn(self, kind: str, value: dict[str, Json], events: list[Event]) -> None:
         match kind:
@@ -180,14 +189,14 @@ class AnthropicReader(FramedReader):
         events.append(response_of(self._message, parts))
 
 
-def _decoded(data: bytes) -> _Wire:
+def _decoded(data: bytes, halves: Halves) -> _Wire:
     try:
         return _DECODER.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     if data.strip() == b"[DONE]":
         return _Wire("ping")  # another dialect's terminator, added by some proxies
-    value = decode(data)  # raises Garbled, or mends what the fast decoder refused
+    value = decode(data, halves)  # raises Garbled, or mends what the fast decoder refused
     try:
         return _DECODER.decode(encode(value))
     except msgspec.DecodeError as error:

@@ -49,7 +49,9 @@ def read_part(node: Node) -> Part:
     for kind, read in _READERS.items():
         if node[kind].value is not None:
             return read(node)
-    return _read_text(node) if node[SIGNATURE].value else Opaque(ISSUER, node.value)
+    # Code and searches that Google runs itself bear signatures too, and are no texts.
+    bare = not kept(node.obj(), ("thought", SIGNATURE))
+    return _read_text(node) if bare and node[SIGNATURE].value else Opaque(ISSUER, node.value)
 
 
 def _read_text(node: Node) -> Part:

@@ -7,12 +7,14 @@ with the finish or after it, and are totals. What ends without a reason was cut 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 import msgspec
 
 from understudy.dialects.base import Truncated
 from understudy.dialects.extras import kept
 from understudy.dialects.gathering import Gathering
+from understudy.dialects.gemini.others import Others
 from understudy.dialects.gemini.response import (
     failed,
     finish_of,
@@ -39,7 +41,7 @@ class _Content(msgspec.Struct, forbid_unknown_fields=True):
 
 class _Candidate(msgspec.Struct, forbid_unknown_fields=True):
     content: _Content
-    index: int = 0
+    index: Literal[0] = 0
 
 
 class _Plain(msgspec.Struct, forbid_unknown_fields=True):
@@ -62,6 +64,7 @@ class GeminiReader(PayloadReader):
     _parts: Gathering = field(default_factory=Gathering)
     _chunk: dict[str, Json] = field(default_factory=dict)  # the envelope as last told
     _candidate: dict[str, Json] = field(default_factory=dict)
+    _others: Others = field(default_factory=Others)
     _calls: int = 0
     _chunks: int = 0
     _plain: bytes = b""  # the last chunk of plain text: its envelope is read once, at the end
@@ -76,7 +79,7 @@ class GeminiReader(PayloadReader):
         if self._quick(payload, events) or payload.strip() == b"[DONE]":
             return  # [DONE]: another dialect's terminator, added by some proxies
         self._recall()
-        value = decode(payload)
+        value = decode(payload, self._halves)
         self.failure = failed(payload, value)
         for chunk in [] if self.failure else value if isinstance(value, list) else [value]:
             self._add(obj(chunk), events)
@@ -111,6 +114,7 @@ class GeminiReader(PayloadReader):
         candidate = first_candidate(chunk)
         self._chunk |= kept(chunk, ("candidates",))
         self._candidate |= kept(candidate, ("content",))
+        self._others.add(chunk, candidate)
         response_id = text(self._chunk.get("responseId"))
         for part in read_content(candidate, response_id, self._calls):
             self.beats += 1
@@ -126,7 +130,8 @@ class GeminiReader(PayloadReader):
 
     def _finish(self, events: list[Event]) -> None:
         self._recall()
-        chunk: dict[str, Json] = {**self._chunk, "candidates": [self._candidate]}
+        candidates: list[Json] = [self._candidate, *self._others.made()]
+        chunk: dict[str, Json] = {**self._chunk, "candidates": candidates}
         alone = self._payloads.single and self._chunks == 1  # a whole answer, not a stream
         if not finish_of(chunk) and not alone:
             raise Truncated("the stream ended without a finish reason")

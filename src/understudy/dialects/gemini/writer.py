@@ -5,7 +5,7 @@ from __future__ import annotations
 from understudy.dialects.gemini.errors import write_error
 from understudy.dialects.gemini.parts import write_call, write_thought
 from understudy.dialects.gemini.response import write_chunk, write_delta
-from understudy.dialects.json_access import encode
+from understudy.dialects.json_access import encode_line
 from understudy.dialects.telling import Untold
 from understudy.messages.parts import Json, Reasoning, ToolCall
 from understudy.messages.response import Event, ReasoningDelta, Response, TextDelta
@@ -19,14 +19,18 @@ class GeminiWriter:
         self._array = array
         self._begun = False
         self._untold = Untold()
+        self._text = self._around({"text": ""})
+        self._thought = self._around(write_thought(Reasoning()))
 
     def write_event(self, event: Event) -> bytes:
         self._untold.note(event)
         match event:
             case TextDelta():
-                return self._write(write_delta({"text": event.text}, self._model))
+                head, tail = self._text
+                return self._framed(head + encode_line(event.text) + tail)
             case ReasoningDelta():
-                return self._write(write_delta(write_thought(Reasoning(event.text)), self._model))
+                head, tail = self._thought
+                return self._framed(head + encode_line(event.text) + tail)
             case ToolCall():
                 return self._write(write_delta(write_call(event, same=False), self._model))
             case Response():
@@ -37,9 +41,17 @@ class GeminiWriter:
     def write_error(self, status: int, message: str, kind: str) -> bytes:
         return self._write(write_error(status, message, kind))
 
+    def _around(self, empty: Json) -> tuple[bytes, bytes]:
+        """What stands around the words of a delta: most of a stream is nothing else."""
+        head, _, tail = encode_line(write_delta(empty, self._model)).partition(b'""')
+        return head, tail
+
     def _write(self, chunk: dict[str, Json]) -> bytes:
+        return self._framed(encode_line(chunk))
+
+    def _framed(self, chunk: bytes) -> bytes:
         if not self._array:
-            return b"data: " + encode(chunk) + b"\r\n\r\n"
+            return b"data: " + chunk + b"\r\n\r\n"
         lead = b"," if self._begun else b"["
         self._begun = True
-        return lead + encode(chunk) + b"\r\n"
+        return lead + chunk + b"\r\n"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from understudy.dialects.base import Garbled
 from understudy.dialects.error_body import wire_error
 from understudy.dialects.gathering import Gathering
-from understudy.dialects.json_access import decode, encode, excerpt
+from understudy.dialects.json_access import decode, encode_line, excerpt
 from understudy.dialects.ollama.response import (
     is_error,
     read_chunk,
@@ -18,7 +18,7 @@ from understudy.dialects.ollama.response import (
 from understudy.dialects.payload_reader import PayloadReader
 from understudy.dialects.sse import BLANK, MAX_LINE, Lines
 from understudy.dialects.telling import Untold, tell
-from understudy.messages.parts import Part, Reasoning, Text, ToolCall
+from understudy.messages.parts import ToolCall
 from understudy.messages.response import Event, ReasoningDelta, Response, TextDelta
 
 
@@ -50,7 +50,7 @@ class OllamaReader(PayloadReader):
         return bool(line.strip(BLANK))
 
     def _take(self, payload: bytes, events: list[Event]) -> None:
-        chunk = decode(payload)
+        chunk = decode(payload, self._halves)
         if not isinstance(chunk, dict):
             raise Garbled(f"no object: {excerpt(payload)}")
         if is_error(chunk):
@@ -78,22 +78,26 @@ class OllamaWriter:
     def __init__(self, model: str) -> None:
         self._model = model
         self._untold = Untold()
+        # What stands around the words of a delta: most of a stream is nothing else.
+        empty = encode_line(write_chunk((), model, same=False))
+        self._head, _, self._tail = empty.rpartition(b'""')
 
     def write_event(self, event: Event) -> bytes:
         self._untold.note(event)
         match event:
             case TextDelta():
-                return self._chunk(Text(event.text))
+                return self._around(encode_line(event.text))
             case ReasoningDelta():
-                return self._chunk(Reasoning(event.text))
+                return self._around(b'"","thinking":' + encode_line(event.text))
             case ToolCall():
-                return self._chunk(event)
+                call = write_chunk((event,), self._model, same=False)
+                return encode_line(call) + b"\n"
             case Response():
                 last = write_last(event, self._model, self._untold.parts(event))
-                return encode(last) + b"\n"
+                return encode_line(last) + b"\n"
 
     def write_error(self, status: int, message: str, kind: str) -> bytes:
-        return encode({"error": message}) + b"\n"
+        return encode_line({"error": message}) + b"\n"
 
-    def _chunk(self, part: Part) -> bytes:
-        return encode(write_chunk((part,), self._model, same=False)) + b"\n"
+    def _around(self, said: bytes) -> bytes:
+        return self._head + said + self._tail + b"\n"

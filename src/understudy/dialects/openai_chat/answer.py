@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from understudy.dialects.data_url import read_base64
 from understudy.dialects.json_access import items, obj, text
@@ -13,7 +13,12 @@ from understudy.dialects.openai_chat.parts import (
     read_content,
     read_pictures,
 )
-from understudy.dialects.openai_chat.response import FINISH, read_usage
+from understudy.dialects.openai_chat.response import (
+    FINISH,
+    finish_word,
+    read_usage,
+    write_message,
+)
 from understudy.messages.parts import NO_EXTRA, Extra, File, Json, Part, Reasoning, Text
 from understudy.messages.response import Event, ReasoningDelta, Response, TextDelta, Usage
 
@@ -21,11 +26,12 @@ Wire = dict[str, Json]
 
 # Fields of a chunk that are ours already, or padding against eavesdroppers.
 _CHUNK = frozenset(("id", "object", "model", "choices", "usage", "x_groq", "obfuscation", "p"))
+_MOST_CHOICES = 128  # that OpenAI allows; no peer may have us open answers without end
 
 
 @dataclass(slots=True)
 class Answer:
-    """One answer in the making. Only choice 0 gives events; the other choices' text is kept."""
+    """One answer in the making. Only choice 0 gives events; the other choices are kept."""
 
     text: list[str] = field(default_factory=list)
     finish_raw: str = ""
@@ -38,7 +44,7 @@ class Answer:
     _refusal: list[str] = field(default_factory=list)
     _sound: list[bytes] = field(default_factory=list)
     _audio: Wire = field(default_factory=dict)
-    _others: dict[int, list[str]] = field(default_factory=dict)
+    _others: dict[int, Answer] = field(default_factory=dict)
     _usage: Usage | None = None
     _id: str = ""
     model: str = ""
@@ -70,7 +76,9 @@ class Answer:
         delta = obj(choice.get("delta"))
         index = choice.get("index")
         if isinstance(index, int) and index > 0:
-            self._others.setdefault(index, []).append(text(delta.get("content")))
+            if index < _MOST_CHOICES:
+                other = self._others.setdefault(index, Answer())
+                other._add_choice({**choice, "index": 0}, [])
             return False
         if not delta and not self.text:
             delta = obj(choice.get("message"))
@@ -121,7 +129,7 @@ class Answer:
         self._calls.add(calls)
         self._refusal.append(refusal)
         self._parts += pictures
-        if any(legacy.values()):  # Snowflake sends its zero values
+        if any(legacy.values()) and not calls:  # Snowflake sends its zero values, some send both
             self._calls.add_legacy(legacy)
         if any(audio.values()):
             self._add_audio(audio)
@@ -136,6 +144,15 @@ class Answer:
                 self._audio[key] = value
 
     def response(self) -> Response:
+        """The answer; if there are other choices, with all of them as a plain one has them."""
+        answer = self._made()
+        if not self._others:
+            return answer
+        others = {index: other._made() for index, other in sorted(self._others.items())}
+        choices = [_choice(index, said) for index, said in {0: answer, **others}.items()]
+        return replace(answer, extra={**answer.extra, "choices": choices})
+
+    def _made(self) -> Response:
         raw = self.finish_raw
         return Response(
             parts=tuple(self._all_parts()),
@@ -175,9 +192,9 @@ class Answer:
         extra = dict(self._extra)
         if extra.get("created") == 0:
             del extra["created"]
-        if self._others:
-            extra["choices"] = [
-                {"index": index, "message": {"role": "assistant", "content": "".join(said)}}
-                for index, said in sorted(self._others.items())
-            ]
         return extra or NO_EXTRA
+
+
+def _choice(index: int, said: Response) -> Json:
+    message = write_message(said)
+    return {"index": index, "message": message, "finish_reason": finish_word(said)}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from understudy.dialects.base import Garbled
 from understudy.dialects.json_access import decode, encode, items, obj, text, whole, without
-from understudy.dialects.openai_chat.parts import read_call
+from understudy.dialects.openai_chat.parts import LEGACY, read_call
 from understudy.messages.parts import Json, ToolCall
 
 _PIECE = frozenset(("index", "id", "type", "function", "custom"))
@@ -16,7 +16,7 @@ _PIECE = frozenset(("index", "id", "type", "function", "custom"))
 class _Slot:
     id: str = ""
     name: str = ""
-    kind: str = ""  # "custom" for free-text tools
+    kind: str = ""  # "custom" for free-text tools, or LEGACY
     arguments: list[str] = field(default_factory=list)
     extra: dict[str, Json] = field(default_factory=dict)
 
@@ -26,7 +26,7 @@ class _Slot:
             inner: dict[str, Json] = {"name": self.name, "input": said}
             return {**self.extra, "id": self.id, "type": "custom", "custom": inner}
         inner = {"name": self.name, "arguments": said}
-        return {**self.extra, "id": self.id, "type": "function", "function": inner}
+        return {**self.extra, "id": self.id, "type": self.kind, "function": inner}
 
     def whole(self) -> bool:
         """Did the arguments come in one piece that is complete?"""
@@ -52,16 +52,16 @@ class CallSlots:
 
     def add_legacy(self, piece: dict[str, Json]) -> None:
         """The old `function_call`: one call without index and id."""
-        self._add({"index": -1, "function": piece})
+        self._add({"index": -1, "function": piece}, LEGACY)
 
-    def _add(self, piece: dict[str, Json]) -> None:
+    def _add(self, piece: dict[str, Json], kind: str = "") -> None:
         custom = obj(piece.get("custom"))
         inner = custom or obj(piece.get("function"))
         said = inner.get("input" if custom else "arguments")
         name, words = text(inner.get("name")), _spelled(said)
         slot = self._slot(piece, name, words)
         slot.id = slot.id or text(piece.get("id"))
-        slot.kind = slot.kind or ("custom" if custom else "")
+        slot.kind = slot.kind or ("custom" if custom else kind)
         if name != slot.name and not slot.arguments:
             slot.name += name
         if words:

@@ -59,8 +59,9 @@ class OpenAIChat:
     def read_response(self, body: bytes) -> Response:
         return read_response(body)
 
-    def write_response(self, response: Response, model: str) -> Wire:
-        return write_response(response, model)
+    def write_response(self, response: Response, model: str, *, legacy: bool = False) -> Wire:
+        """`legacy`: only if the client asked so, see `wants_functions`."""
+        return write_response(response, model, legacy)
 
     def reader(self) -> ChatReader:
         return ChatReader()
@@ -72,9 +73,11 @@ class OpenAIChat:
         include_usage: bool = False,
         id: str = UNNAMED,
         created: int = 0,
+        legacy: bool = False,
     ) -> ChatWriter:
-        """`include_usage`: only if the client asked, see `wants_usage`."""
-        return ChatWriter(model, include_usage, id, created)
+        """`include_usage` and `legacy`: only if the client asked, see `wants_usage` and
+        `wants_functions`."""
+        return ChatWriter(model, include_usage, id, created, legacy)
 
     def read_error(self, body: bytes) -> str:
         return error_body.read_error(body)

@@ -6,19 +6,23 @@ rides in `Message.extra`, and is written back as long as it still means the same
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TypeGuard
 
 from understudy.dialects.calls import made_up
 from understudy.dialects.failed_tools import marked, unmarked
 from understudy.dialects.json_access import Node, items, obj, text, without
 from understudy.dialects.openai_chat.parts import (
     NAME,
+    is_legacy,
     read_calls,
     read_content,
     read_pictures,
     read_reasoning,
     read_sound,
     write_call,
+    write_legacy,
     write_part,
 )
 from understudy.dialects.spelling import unsaid
@@ -46,6 +50,10 @@ _ROLES: dict[str, Role] = {
     "tool": "tool",
     "function": "tool",
 }
+_OLD = "function"  # the role of a result before there were tools; it answers the last call
+_OLD_RESULT: Extra = {"role": _OLD}
+_NOTHING: frozenset[str] = frozenset()
+_FILLED = frozenset(("tool_call_id",))
 _WORDS = {"role", "content"}
 _PLAIN: dict[str, Role] = {"system": "system", "user": "user"}
 _KNOWN = frozenset(
@@ -76,10 +84,11 @@ def read_messages(node: Node) -> tuple[Message, ...]:
             messages.append(plain)
             continue
         _check(turn)
-        wire = _modern(turn, index, waiting)
-        message = _read_message(wire, names)
-        _learn(message, names)
-        extra = unsaid(wire, _canonical(message, same=True), frozenset())
+        wire = _told(turn, index, waiting)
+        message = _read_message(wire, names, str(index))
+        _learn(message, names, waiting)
+        apart = _FILLED if wire["role"] == _OLD else _NOTHING
+        extra = unsaid(wire, _canonical(message, same=True), apart)
         messages.append(Message(message.role, message.parts, extra) if extra else message)
     return tuple(messages)
 
@@ -109,19 +118,15 @@ def _check(turn: Node) -> None:
         inner["name"].text()
 
 
-def _modern(turn: Node, index: int, waiting: list[str]) -> Wire:
-    """The same message with every id in place; `function_call` in today's form."""
+def _told(turn: Node, index: int, waiting: list[str]) -> Wire:
+    """The same message with every id in place."""
     wire = dict(turn.obj())
     role = wire["role"]
     if role == "assistant":
-        if not wire.get("tool_calls") and obj(wire.get("function_call")):
-            wire["tool_calls"] = [{"type": "function", "function": wire.pop("function_call")}]
         calls = [_with_id(obj(c), index, n) for n, c in enumerate(items(wire.get("tool_calls")))]
         if calls:
             wire["tool_calls"] = list[Json](calls)
-        waiting.extend(text(call.get("id")) for call in calls)
-    elif role in ("tool", "function"):
-        wire["role"] = "tool"
+    elif role in ("tool", _OLD):
         found = text(wire.get("tool_call_id"))
         if not found and not waiting:
             turn["tool_call_id"].refuse("the id of a tool call")
@@ -139,16 +144,18 @@ def _with_id(call: Wire, place: int, index: int) -> Wire:
     return {**call, "id": made}
 
 
-def _learn(message: Message, names: Names) -> None:
-    names.update({call.id: call.name for call in message.tool_calls})
+def _learn(message: Message, names: Names, waiting: list[str]) -> None:
+    for call in message.tool_calls:
+        names[call.id] = call.name
+        waiting.append(call.id)
 
 
-def _read_message(wire: Wire, names: Mapping[str, str]) -> Message:
+def _read_message(wire: Wire, names: Mapping[str, str], place: str = "") -> Message:
     role = _ROLES[text(wire.get("role"))]
     if role == "tool":
         return Message(role, (_read_result(wire, names),))
     if role == "assistant":
-        return Message(role, read_assistant(wire))
+        return Message(role, read_assistant(wire, place))
     return Message(role, tuple(read_content(wire.get("content"))))
 
 
@@ -168,7 +175,8 @@ def _read_result(wire: Wire, names: Mapping[str, str]) -> ToolResult:
     content, failed = unmarked(read_content(wire.get("content")))
     call_id = text(wire.get("tool_call_id"))
     name = text(wire.get("name")) or names.get(call_id, "")
-    return ToolResult(call_id, name, content, failed)
+    extra = _OLD_RESULT if wire.get("role") == _OLD else NO_EXTRA
+    return ToolResult(call_id, name, content, failed, extra)
 
 
 def write_messages(messages: tuple[Message, ...], same: bool) -> list[Json]:
@@ -177,7 +185,7 @@ def write_messages(messages: tuple[Message, ...], same: bool) -> list[Json]:
     names: Names = {}
     moved: list[Part] = []  # pictures of tool results, which this wire takes from users only
     for message in messages:
-        _learn(message, names)
+        names.update({call.id: call.name for call in message.tool_calls})
         results = [part for part in message.parts if isinstance(part, ToolResult)]
         rest = tuple(part for part in message.parts if not isinstance(part, ToolResult))
         if moved and (rest or not results):
@@ -207,9 +215,20 @@ def _overlaid(message: Message, names: Names, same: bool) -> Wire:
     spelled = {**wire, **extra}
     if text(spelled.get("role")) in _ROLES:
         back = _read_message(spelled, names)
-        if (back.role, back.parts) == (message.role, message.parts):
+        if (back.role, _placeless(back.parts)) == (message.role, _placeless(message.parts)):
             return spelled
     return {**wire, **without(extra, _KNOWN)}
+
+
+def _placeless(parts: Iterable[Part]) -> list[Part]:
+    """Parts without the ids that are ours alone: legacy calls and their results have none."""
+    return [replace(part, id="") if _is_old(part) else part for part in parts]
+
+
+def _is_old(part: Part) -> TypeGuard[ToolCall | ToolResult]:
+    if isinstance(part, ToolCall):
+        return is_legacy(part)
+    return isinstance(part, ToolResult) and part.extra == _OLD_RESULT
 
 
 def _canonical(message: Message, same: bool) -> Wire:
@@ -245,7 +264,7 @@ def write_assistant(parts: tuple[Part, ...], same: bool) -> Wire:
     wire: Wire = {"role": "assistant"}
     spoken = tuple(part for part in parts if not isinstance(part, Image | File))
     content = _content(spoken, same)
-    calls: list[Json] = [_fit(write_call(p, same), same) for p in parts if isinstance(p, ToolCall)]
+    calls = [part for part in parts if isinstance(part, ToolCall)]
     if content is not None or calls or not parts:
         wire["content"] = content
     for part in parts:
@@ -257,8 +276,10 @@ def write_assistant(parts: tuple[Part, ...], same: bool) -> Wire:
     pictures = [write_part(part, same) for part in parts if isinstance(part, Image) and same]
     if pictures:
         wire["images"] = pictures
-    if calls:
-        wire["tool_calls"] = calls
+    if len(calls) == 1 and same and calls[0].extra and is_legacy(calls[0]):
+        wire |= write_legacy(calls[0])
+    elif calls:
+        wire["tool_calls"] = [_fit(write_call(call, same), same) for call in calls]
     return wire
 
 
@@ -272,9 +293,7 @@ def _write_result(result: ToolResult, same: bool) -> Wire:
         parts = tuple(part for part in parts if isinstance(part, Text))
     parts = marked(parts, result.is_error)
     call_id = result.id if same else fitted_id(result.id, _LONGEST_ID)
-    content = _content(parts, same)
-    return {
-        "role": "tool",
-        "tool_call_id": call_id,
-        "content": "" if content is None else content,
-    }
+    said = "" if (content := _content(parts, same)) is None else content
+    if same and result.extra and _is_old(result):
+        return {**result.extra, "name": result.name, "content": said}
+    return {"role": "tool", "tool_call_id": call_id, "content": said}

@@ -176,20 +176,23 @@ def details_text(details: Json) -> str:
 def read_calls(message: dict[str, Json], place: str) -> list[ToolCall]:
     """The client's tool calls; nameless ones are dropped, missing ids made up from `place`."""
     calls = [obj(call) for call in items(message.get("tool_calls"))]
-    legacy = obj(message.get("function_call"))
+    legacy = obj(message.get(LEGACY))
     if legacy and not calls:
-        calls = [{"function": legacy}]
+        calls = [{"type": LEGACY, "function": legacy}]
     read = (read_call(call, place, index) for index, call in enumerate(calls))
     return [call for call in read if call.name]
 
 
 _CALL = frozenset(("id", "type", "function", "custom", "index"))
+LEGACY = "function_call"  # from before there were tools: one call a message, without an id
 
 
 def read_call(call: dict[str, Json], place: str, index: int) -> ToolCall:
     extra = dict(without(call, _CALL))
-    if call.get("type") == "custom":
-        extra["type"] = "custom"
+    kind = call.get("type")
+    if kind in ("custom", LEGACY):
+        extra["type"] = kind
+    if kind == "custom":
         inner = obj(call.get("custom"))
         arguments = text(inner.get("input"))
     else:
@@ -203,10 +206,19 @@ def read_call(call: dict[str, Json], place: str, index: int) -> ToolCall:
 def write_call(call: ToolCall, same: bool) -> dict[str, Json]:
     own = call.issuer == NAME or (same and not call.issuer)
     extra = dict(call.extra) if own else {}
-    if extra.get("type") == "custom":
-        return {"id": call.id, **extra, "custom": {"name": call.name, "input": call.arguments}}
-    inner: dict[str, Json] = {"name": call.name, "arguments": call.arguments}
+    if extra.pop("type", "") == "custom":
+        inner: dict[str, Json] = {"name": call.name, "input": call.arguments}
+        return {"id": call.id, "type": "custom", "custom": inner, **extra}
+    inner = {"name": call.name, "arguments": call.arguments}
     return {"id": call.id, "type": "function", "function": inner, **extra}
+
+
+def write_legacy(call: ToolCall) -> dict[str, Json]:
+    return {LEGACY: {"name": call.name, "arguments": call.arguments}}
+
+
+def is_legacy(call: ToolCall) -> bool:
+    return call.issuer == NAME and call.extra.get("type") == LEGACY
 
 
 def read_sound(message: dict[str, Json]) -> list[Part]:

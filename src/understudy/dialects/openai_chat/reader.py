@@ -89,7 +89,7 @@ class ChatReader(FramedReader):
         elif frame.event == "error":
             self._fail(data)
         elif data.startswith(b"{"):  # anything else is some vendor's idea of a ping
-            chunk = obj(decode(data))
+            chunk = obj(decode(data, self._halves))
             self._started = True
             if error_in(chunk) or nested_error(chunk.get("choices")):
                 self.failure = wire_error(data, chunk)

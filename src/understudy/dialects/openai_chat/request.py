@@ -1,7 +1,7 @@
 """A Chat Completions request: its options and tools, read strictly and written back.
 
 Fields that our own writing would not reproduce ride in `Request.extra` in the caller's spelling
-(`max_tokens`, `random_seed`, OpenRouter's `reasoning`), and are written back in it as long as the
+(`max_tokens`, `functions`, OpenRouter's `reasoning`), and are written back in it as long as the
 option still has the value they spell.
 """
 
@@ -20,15 +20,15 @@ from understudy.messages.request import Request, Schema, ServerTool, Tool, ToolC
 Wire = dict[str, Json]
 Asked = dict[str, Any]  # fields of a Request
 
-# Old names that are read but never written again.
-_OUTDATED = frozenset(("functions", "function_call"))
-_ENVELOPE = frozenset(("model", "messages", "stream", "tools")) | _OUTDATED
+_ENVELOPE = frozenset(("model", "messages", "stream", "tools"))
 # Written as they were read; and those of which only their writing tells whether they are.
 _ALIKE = frozenset(("max_completion_tokens", "temperature", "top_p", "top_k", "seed", "user"))
 _RESPELLED = frozenset(
     [
         "tools",
+        "functions",
         "tool_choice",
+        "function_call",
         "parallel_tool_calls",
         "response_format",
         "stop",
@@ -168,21 +168,30 @@ _READERS: dict[str, tuple[tuple[str, Callable[[Node], object]], ...]] = {
     "reasoning_effort": (("reasoning", _read_effort),),
     "reasoning": (("reasoning", _read_effort), ("reasoning_tokens", _read_budget)),
 }
-_SPELLING = Spelling(
-    frozenset(_READERS) - _ENVELOPE,
-    read_options,
-    {
-        "max_tokens": "max_completion_tokens",
-        "random_seed": "seed",
-        "reasoning": "reasoning_effort",
-    },
-)
+_OTHERS = {
+    "max_tokens": "max_completion_tokens",
+    "random_seed": "seed",
+    "reasoning": "reasoning_effort",
+    "functions": "tools",
+    "function_call": "tool_choice",
+}
+_LEGACY = Spelling(frozenset(_READERS), read_options, _OTHERS)
+# Tools are spelled in one way since, and long to read: they are not compared.
+_SPELLING = Spelling(_LEGACY.options - {"tools", "functions"}, read_options, _OTHERS)
 
 
 def write_request(request: Request) -> Wire:
     same = request.issuer == NAME
     body: Wire = {"messages": write_messages(request.messages, same), **write_options(request)}
-    return _SPELLING.over(body, request.extra) if same else body
+    if not same:
+        return body
+    spelling = _LEGACY if wants_functions(request) else _SPELLING
+    return spelling.over(body, request.extra)
+
+
+def wants_functions(request: Request) -> bool:
+    """Did this client ask with `functions`, as before there were tools?"""
+    return request.issuer == NAME and bool(request.extra.get("functions"))
 
 
 def write_options(request: Request) -> Wire:

@@ -9,8 +9,17 @@ from understudy.dialects.blobs import to_base64
 from understudy.dialects.error_body import error_in, nested_error, wire_error
 from understudy.dialects.json_access import decode, items, obj, text, whole, without
 from understudy.dialects.openai_chat.messages import read_assistant, write_assistant
-from understudy.dialects.openai_chat.parts import NAME
-from understudy.messages.parts import NO_EXTRA, Extra, File, Image, Json, Part, Reasoning
+from understudy.dialects.openai_chat.parts import LEGACY, NAME
+from understudy.messages.parts import (
+    NO_EXTRA,
+    Extra,
+    File,
+    Image,
+    Json,
+    Part,
+    Reasoning,
+    ToolCall,
+)
 from understudy.messages.response import FinishReason, Response, Usage
 
 Wire = dict[str, Json]
@@ -130,7 +139,8 @@ def _first(*counts: Json) -> int:
     return next((n for n in map(whole, counts) if n), 0)
 
 
-def write_response(response: Response, model: str) -> Wire:
+def write_response(response: Response, model: str, legacy: bool = False) -> Wire:
+    response = in_old_style(response) if legacy else response
     same = response.issuer == NAME
     kept = without(response.extra, ("choices", "usage")) if same else NO_EXTRA
     body: Wire = {
@@ -151,6 +161,19 @@ def write_response(response: Response, model: str) -> Wire:
     if response.usage:
         body["usage"] = write_usage(response.usage)
     return body
+
+
+def in_old_style(response: Response) -> Response:
+    """The answer for a client that asked with `functions`: of calls it knows one, without an id.
+
+    The model asks for the others again when it is told the result of the first.
+    """
+    if not response.tool_calls:
+        return response
+    first = replace(response.tool_calls[0], issuer=NAME, extra={"type": LEGACY})
+    rest = tuple(part for part in response.parts if not isinstance(part, ToolCall))
+    raw = LEGACY if response.finish_reason == "tool_calls" else response.finish_raw
+    return replace(response, parts=(*rest, first), finish_raw=raw)
 
 
 def write_message(response: Response) -> Wire:
@@ -177,9 +200,10 @@ def _unbound(part: Part) -> Part:
 
 def finish_word(response: Response) -> str | None:
     """The wire's own word if it was this wire's; ours otherwise."""
-    meant = FINISH.get(response.finish_raw, "other")
-    if response.issuer == NAME and meant == response.finish_reason:
-        return response.finish_raw or None
+    raw = response.finish_raw
+    own = response.issuer == NAME or raw == LEGACY
+    if own and FINISH.get(raw, "other") == response.finish_reason:
+        return raw or None
     return "stop" if response.finish_reason == "other" else response.finish_reason
 
 

@@ -1,7 +1,8 @@
 """A Chat Completions stream, written. Tool calls go out whole, in one delta each.
 
 `include_usage` is the client's `stream_options.include_usage`: without it OpenAI sends no usage
-chunk, and neither do we. What the final answer holds and no event said before is written then.
+chunk, and neither do we. `legacy`: it asked with `functions`, and knows no tool calls. What the
+final answer holds and no event said before is written then.
 """
 
 from __future__ import annotations
@@ -10,10 +11,17 @@ from dataclasses import dataclass, field
 
 from understudy.dialects.error_body import write_error
 from understudy.dialects.json_access import encode
-from understudy.dialects.openai_chat.parts import REASONING, write_call
+from understudy.dialects.openai_chat.parts import (
+    LEGACY,
+    REASONING,
+    is_legacy,
+    write_call,
+    write_legacy,
+)
 from understudy.dialects.openai_chat.response import (
     UNNAMED,
     finish_word,
+    in_old_style,
     write_message,
     write_usage,
 )
@@ -32,6 +40,7 @@ class ChatWriter:
     include_usage: bool = False
     id: str = UNNAMED
     created: int = 0  # seconds since 1970; a dialect has no clock
+    legacy: bool = False
     _begun: bool = False
     _text: bool = False
     _thought: bool = False
@@ -71,11 +80,15 @@ class ChatWriter:
         return self._head + encode(delta) + tail
 
     def _call(self, call: ToolCall) -> bytes:
-        wire = {"index": self._calls, **write_call(call, same=False)}
+        index = self._calls
         self._calls += 1
-        return self._delta({"tool_calls": [wire]})
+        if self.legacy or (call.extra and is_legacy(call)):
+            return b"" if index else self._delta(write_legacy(call))
+        return self._delta({"tool_calls": [{"index": index, **write_call(call, same=False)}]})
 
     def _ending(self, response: Response) -> bytes:
+        if self.legacy:
+            response = in_old_style(response)
         message = write_message(response)
         written = [self._rest(message)]
         written += [self._call(call) for call in response.tool_calls[self._calls :]]
@@ -86,7 +99,7 @@ class ChatWriter:
 
     def _rest(self, message: Wire) -> bytes:
         """What no delta said: refusals, pictures, sound, and text that came only at the end."""
-        said = {"role": True, "tool_calls": True, "content": self._text}
+        said = {"role": True, "tool_calls": True, LEGACY: True, "content": self._text}
         said |= dict.fromkeys(REASONING, self._thought)
         rest: Wire = {key: value for key, value in message.items() if value and not said.get(key)}
         return self._delta(rest) if rest else b""

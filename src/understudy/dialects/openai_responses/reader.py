@@ -105,7 +105,7 @@ class ResponsesReader(FramedReader):
             if frame.event == "error":
                 self._fail(data)
             return  # `[DONE]` at OpenRouter; the terminal event came before it
-        event = obj(decode(data))
+        event = obj(decode(data, self._halves))
         self._started = True
         kind = text(event.get("type")) or frame.event
         if kind in _FAILURES or (event.get("error") and not kind.startswith("response.")):
