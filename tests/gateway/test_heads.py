@@ -33,6 +33,11 @@ class Line(asyncio.Transport):
     def close(self) -> None:
         self.closed = True
 
+    def write_eof(self) -> None:
+        self.closed = True
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None: ...
+
     def pause_reading(self) -> None: ...
 
     def resume_reading(self) -> None: ...
@@ -102,6 +107,7 @@ lines = st.lists(
         "Connection: close",
         "Connection: upgrade",
         "Upgrade: h2c",
+        "Connection: Upgrade, close",
         "Expect: 100-continue",
         "Transfer-Encoding: chunked",
         "Content-Length: 3",

@@ -12,11 +12,21 @@ from typing import Protocol
 
 import httptools
 
+from understudy.gateway import unfit
+from understudy.gateway.farewell import SECONDS, Farewell
 from understudy.gateway.heads import Heads
-from understudy.gateway.http import REASONS, Head, Reply, Request, ServerLimits
+from understudy.gateway.http import (
+    CONTINUE,
+    JSON,
+    Head,
+    OldReply,
+    Reply,
+    Request,
+    ServerLimits,
+    plain_head,
+)
+from understudy.gateway.unfit import HEAD_MAX, Unfit
 from understudy.providers.outbox import Outbox
-
-HEAD_MAX = 64 * 1024  # bytes of request line and headers
 
 # Answers in the callback itself and returns None, or returns what is to be run as a task.
 Application = Callable[[Request, Reply], Awaitable[None] | None]
@@ -111,20 +121,37 @@ class Connection(asyncio.Protocol):
                 return self._asked(*known)
             self._data = data
         self._size += len(data)
+        rest: bytes | memoryview = data
         try:
-            assert self._parser is not None
-            self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            self._refuse(400, "upgrades are not offered here")
-        except httptools.HttpParserCallbackError as error:
-            self._refuse(*_size_problem(error.__context__, self._server.limits))
-        except httptools.HttpParserError:
-            self._refuse(400, "this is not HTTP/1.1")
+            while rest:
+                rest = self._read(rest)
+        except httptools.HttpParserError as error:
+            why = error.__context__
+            self._refuse(why if isinstance(why, Unfit) else unfit.NONSENSE)
         else:
             if self._size > HEAD_MAX:
                 self._weigh()
             if self._reading and not begun and self._reply is None:
                 self.deadline = self._server.now + self._server.limits.read_seconds
+
+    def _read(self, data: bytes | memoryview) -> bytes | memoryview:
+        """Feed the parser; what it leaves where a client would like another protocol.
+
+        Such a wish may be ignored (RFC 9110, 7.8), but not by this parser. So another one takes
+        the rest, and a head that says the same without it.
+        """
+        assert self._parser is not None
+        try:
+            self._parser.feed_data(data)
+            return b""
+        except httptools.HttpParserUpgrade as wish:
+            begin: int = wish.args[0]
+        head = plain_head(self._parser, b"".join(self._url), self._fields)
+        self._url.clear()
+        self._fields.clear()
+        self._parser = httptools.HttpRequestParser(self)
+        self._parser.feed_data(head)
+        return memoryview(data)[begin:]
 
     def connection_lost(self, error: Exception | None) -> None:
         self._server.closed(self)
@@ -159,22 +186,40 @@ class Connection(asyncio.Protocol):
         self._reading = True
 
     def on_headers_complete(self) -> None:
+        assert self._parser is not None
+        if self._parser.should_upgrade():  # see `_read`
+            if self._parser.get_method() == b"CONNECT":
+                raise unfit.no_proxy()
+            return
         self._in_head = False
         self._headers = headers = {k.lower(): v for k, v in self._fields.items()}
         length = headers.pop(b"content-length", None)
         if length is not None and int(length) > self._server.limits.body:
-            raise _BodyTooLarge
-        if b"expect" in headers and headers[b"expect"].lower() == b"100-continue":
-            self.put(b"HTTP/1.1 100 Continue\r\n\r\n")
+            raise unfit.too_large(self._server.limits.body)
+        if b"expect" in headers and self._reply is None:
+            self._invite()
+
+    def _invite(self) -> None:
+        """A client may wait for this before it sends its body. HTTP/1.0 does not know it."""
+        assert self._parser is not None
+        expected = self._headers.get(b"expect", b"").lower()
+        if expected == b"100-continue" and self._parser.get_http_version() == "1.1":
+            self.put(CONTINUE)
 
     def on_message_complete(self) -> None:
-        assert self._parser is not None
+        parser = self._parser
+        assert parser is not None
+        if self._in_head:  # it wished for another protocol: see `_read`
+            return
         body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
+        if len(body) > self._server.limits.body:  # it came in chunks
+            raise unfit.too_large(self._server.limits.body)
         head = Head(
-            self._parser.get_method().decode("latin-1"),
+            parser.get_method().decode("latin-1"),
             b"".join(self._url),
             self._headers,
-            self._parser.should_keep_alive(),
+            parser.should_keep_alive(),
+            parser.get_http_version() == "1.0",
         )
         if self._data:
             self._server.heads.keep(self._data, head, body)
@@ -190,15 +235,16 @@ class Connection(asyncio.Protocol):
     def _weigh(self) -> None:
         """More has come than a head may be: too long a head, or too large a body?"""
         if self._in_head:
-            self._refuse(*_size_problem(_HeadTooLarge(), self._server.limits))
+            self._refuse(unfit.LONG_HEAD)
         elif sum(map(len, self._body)) > self._server.limits.body:
-            self._refuse(*_size_problem(_BodyTooLarge(), self._server.limits))
+            self._refuse(unfit.too_large(self._server.limits.body))
 
     # -- one request after another ------------------------------------------------------------
 
     def _asked(self, head: Head, body: bytes) -> None:
         server = self._server
-        reply = Reply(self, head.keep and not (server.stopping or server.last_visits))
+        kind = OldReply if head.old else Reply
+        reply = kind(self, head.keep and not (server.stopping or server.last_visits))
         request = Request(head, body, self._peer)
         if self._reply is None and not self._busy:
             return self._serve(request, reply)
@@ -239,15 +285,19 @@ class Connection(asyncio.Protocol):
             return
         self._reply = self._task = None
         if not reply.keep or self._server.stopping or not reply.status:
+            more = self._queue or self._reading
             self._queue.clear()
-            self._close()
+            self._part() if more else self._close()
         elif self._queue:
             self._transport.resume_reading()
             if not self._busy:
                 self._serve_queue()
+        elif self._reading:
+            self.deadline = self._server.now + self._server.limits.read_seconds
+            if not self._in_head:
+                self._invite()
         else:
-            limits, now = self._server.limits, self._server.now
-            self.deadline = now + (limits.read_seconds if self._reading else limits.idle_seconds)
+            self.deadline = self._server.now + self._server.limits.idle_seconds
 
     def _apologise(self, request: Request, reply: Reply, error: Exception) -> None:
         """The application broke. Say so if nothing was said; what was begun is broken off."""
@@ -257,7 +307,7 @@ class Connection(asyncio.Protocol):
             return self.abort()
         why = "the gateway itself failed; its log says how"
         body = self._server.refusal(request.path, 500, why)
-        reply.send(500, b"content-type: application/json\r\n", body)
+        reply.send(500, JSON, body)
         self.over()
 
     # -- from replies and the server ----------------------------------------------------------
@@ -281,11 +331,33 @@ class Connection(asyncio.Protocol):
         self.flush()
         self._transport.close()
 
+    def _part(self) -> None:
+        """Close, but so that a client that still sends can read what it was told."""
+        self.flush()
+        self._reading = False
+        self.deadline = self._server.now + SECONDS
+        self._transport.set_protocol(Farewell(self, self._server.limits.body))
+        self._transport.resume_reading()
+        self._transport.write_eof()
+
     def abort(self) -> None:
         self.flush()
         self._transport.abort()
 
-    def _refuse(self, status: int, why: str) -> None:
+    def cut(self) -> None:
+        """The server stops: whoever asks, or waits for the end of an answer, is told."""
+        reply = self._reply
+        if reply is not None and reply.left is not None:
+            reply.keep = False
+            reply.left(unfit.STOPPED.why)
+        elif reply is not None:
+            self.abort()
+        elif self._reading:
+            self._refuse(unfit.STOPPED)
+        else:
+            self._close()
+
+    def _refuse(self, problem: Unfit) -> None:
         """An answer to something that never became a request, in the dialect its path speaks."""
         if self._transport.is_closing():
             return
@@ -293,38 +365,19 @@ class Connection(asyncio.Protocol):
             self._reply.keep = False
             return self._transport.pause_reading()
         path = b"".join(self._url).partition(b"?")[0].decode("latin-1")
-        body = self._server.refusal(path, status, why)
-        self.put(
-            b"HTTP/1.1 %d %b\r\nconnection: close\r\ncontent-type: application/json\r\n"
-            b"content-length: %d\r\n\r\n%b" % (status, REASONS[status], len(body), body)
-        )
-        self._close()
+        body = self._server.refusal(path, problem.status, problem.why)
+        Reply(self, keep=False).send(problem.status, JSON + problem.headers, body)
+        self._part()
 
     def expire(self) -> None:
         """Its time is up: say so if it was in the middle of asking, else just end it."""
         if self.paused:
             self.abort()
         elif self._reading and self._reply is None:
-            self._refuse(408, "the request took too long to arrive")
+            self._refuse(unfit.LATE)
         else:
             self._close()
 
     @property
     def busy(self) -> bool:
         return self._reply is not None
-
-
-class _HeadTooLarge(Exception):
-    pass
-
-
-class _BodyTooLarge(Exception):
-    pass
-
-
-def _size_problem(cause: BaseException | None, limits: ServerLimits) -> tuple[int, str]:
-    if isinstance(cause, _BodyTooLarge):
-        return 413, f"the body is larger than {limits.body} bytes"
-    if isinstance(cause, _HeadTooLarge):
-        return 431, f"the headers are larger than {HEAD_MAX} bytes"
-    return 400, "this is not HTTP/1.1"

@@ -14,7 +14,7 @@ LARGEST = 4096  # bytes of one
 END = b"\r\n\r\n"
 LENGTH = b"ength: "  # of `Content-Length: `, which is the first place it may stand in
 BEFORE = b"\r\ncontent-l"
-FRAMED = (b"transfer-encoding", b"expect", b"upgrade")  # the parser's business
+FRAMED = frozenset([b"transfer-encoding", b"expect", b"upgrade"])  # the parser's business
 
 
 class Heads:
@@ -47,7 +47,7 @@ class Heads:
             or before.lower() != BEFORE
             or data[at:stop] != b"%d" % len(body)
             or data[end + 4 :] != body
-            or any(name in head.headers for name in FRAMED)
+            or not FRAMED.isdisjoint(head.headers)
         ):
             return
         if len(self._known) >= MOST:

@@ -99,9 +99,16 @@ class House:
         if not self.running and self.emptied is not None:
             self.emptied()
 
-    def who(self, secret: str) -> ClientKey | None:
-        """Whose key this is. Looked up by a keyed hash, so the time tells nothing of any key."""
-        return self._who.get(secret)
+    def who(self, *secrets: str) -> ClientKey | None:
+        """Whose key one of these is; the first that is anybody's counts.
+
+        Looked up by a keyed hash, so the time tells nothing of any key.
+        """
+        for secret in secrets:
+            known = self._who.get(secret)
+            if known is not None:
+                return known
+        return None
 
     def is_admin(self, secret: str) -> bool:
         own = self.admin_key.encode()

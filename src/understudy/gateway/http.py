@@ -9,12 +9,17 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import parse_qs, unquote
 
+from httptools import HttpRequestParser
+
 if TYPE_CHECKING:
     from understudy.gateway.wishes import Wishes
 
 REASONS = {status.value: status.phrase.encode() for status in HTTPStatus}
 OK = b"HTTP/1.1 200 OK\r\n"
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 CLOSE = b"connection: close\r\n"
+KEEP_ALIVE = b"connection: keep-alive\r\n"
+JSON = b"content-type: application/json\r\n"
 NO_HEADERS: Mapping[bytes, bytes] = {}
 
 
@@ -27,6 +32,12 @@ class Outlet(Protocol):
     def put(self, data: bytes) -> None: ...
     def abort(self) -> None: ...
     def over(self) -> None: ...
+
+
+class Leave(Protocol):
+    """Ends what answers a request: its client is gone; or the server stops, and says why."""
+
+    def __call__(self, why: str = "") -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +58,7 @@ class Head:
     Names of headers are in lower case. The length is not among them: it is the body's own.
     """
 
-    __slots__ = ("headers", "keep", "method", "path", "query", "wishes")
+    __slots__ = ("headers", "keep", "method", "old", "path", "query", "wishes")
 
     def __init__(
         self,
@@ -55,6 +66,7 @@ class Head:
         target: bytes,
         headers: Mapping[bytes, bytes] = NO_HEADERS,
         keep: bool = True,
+        old: bool = False,
     ) -> None:
         path, _, query = target.partition(b"?")
         self.method = method
@@ -62,6 +74,7 @@ class Head:
         self.query = query.decode("latin-1")
         self.headers = headers
         self.keep = keep  # may the client ask again on this connection
+        self.old = old  # HTTP/1.0
         self.wishes: Wishes | None = None  # once somebody has looked
 
 
@@ -97,7 +110,8 @@ class Reply:
     """How the application answers. Whole, or as chunks; the first write is the point of no return.
 
     `paused` is true while the client takes nothing; whoever pushes calls `when_flowing` then.
-    Who answers from callbacks sets `left`, to be told of a client that is gone, and says `over`.
+    Who answers from callbacks sets `left`, to be told of a client that is gone or of a server that
+    stops, and says `over`.
     """
 
     __slots__ = ("_outlet", "keep", "left", "status", "written")
@@ -105,7 +119,7 @@ class Reply:
     def __init__(self, outlet: Outlet, keep: bool) -> None:
         self._outlet = outlet
         self.keep = keep  # may the client ask again on this connection
-        self.left: Callable[[], None] | None = None
+        self.left: Leave | None = None
         self.status = 0
         self.written = 0  # bytes of body handed to the client
 
@@ -169,6 +183,41 @@ class Reply:
             ready = asyncio.get_running_loop().create_future()
             self._outlet.resumed = lambda: _set(ready)
             await ready
+
+
+class OldReply(Reply):
+    """To an HTTP/1.0 client: it has to be told that the connection stays, and knows no chunks.
+
+    So what has no length ends with the connection.
+    """
+
+    __slots__ = ()
+
+    def send(self, status: int, headers: bytes, body: bytes) -> None:
+        super().send(status, headers + KEEP_ALIVE if self.keep else headers, body)
+
+    def start(self, status: int, headers: bytes, first: bytes = b"") -> None:
+        self.keep = False
+        self.status = status
+        self.written += len(first)
+        self._outlet.put(b"%b%b%b\r\n%b" % (_status_line(status), headers, CLOSE, first))
+
+    def write(self, data: bytes) -> None:
+        if data:
+            self.written += len(data)
+            self._outlet.put(data)
+
+    def finish(self, last: bytes = b"") -> None:
+        self.write(last)
+
+
+def plain_head(parser: HttpRequestParser, target: bytes, fields: Mapping[bytes, bytes]) -> bytes:
+    """A head that was read, without its wish for another protocol."""
+    fixed = {k: v for k, v in fields.items() if k.lower() not in (b"connection", b"upgrade")}
+    fixed[b"connection"] = b"keep-alive" if parser.should_keep_alive() else b"close"
+    lines = b"".join([b"%b: %b\r\n" % line for line in fixed.items()])
+    version = parser.get_http_version().encode()
+    return b"%b %b HTTP/%b\r\n%b\r\n" % (parser.get_method(), target, version, lines)
 
 
 def _status_line(status: int) -> bytes:

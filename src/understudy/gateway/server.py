@@ -19,6 +19,7 @@ from understudy.providers.outbox import Outbox
 
 __all__ = ["Application", "Server"]
 
+LAST_WORDS = 0.5  # seconds for what those are told who are cut off
 TICK = 1.0  # seconds between looks at the clock; deadlines here are coarse on purpose
 
 
@@ -87,21 +88,28 @@ class Server:
         self._listeners.clear()
 
     async def close(self) -> None:
-        """Stop listening, let running requests end within the drain limit, then end them."""
+        """Stop listening, let running requests end within the drain limit, then cut them off."""
         self.stopping = True
         self.shut()
         for connection in [c for c in self._connections if not c.busy]:
-            connection.expire()
-        end = self._clock() + self.limits.drain_seconds
-        pause = 0.0  # idle connections are gone at once; running requests are waited for
-        while self._connections and self._clock() < end:
-            await asyncio.sleep(pause)
-            pause = min(0.02, pause + 0.001)
+            connection.cut()
+        await self._emptied(self.limits.drain_seconds)
+        for connection in list(self._connections):
+            connection.cut()
+        await self._emptied(LAST_WORDS)
         for connection in list(self._connections):
             connection.abort()
         if self._ticking is not None:
             self._ticking.cancel()
         self._tell_of_the_crowd()
+
+    async def _emptied(self, seconds: float) -> None:
+        """Wait for that, but no longer than so."""
+        end = self._clock() + seconds
+        pause = 0.0  # idle connections are gone at once; running requests are waited for
+        while self._connections and self._clock() < end:
+            await asyncio.sleep(pause)
+            pause = min(0.02, pause + 0.001)
 
     @property
     def open_connections(self) -> int:

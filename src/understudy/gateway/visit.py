@@ -171,11 +171,16 @@ class Visit:
         self._end("ok")
 
     def failed(self, error: Exception) -> None:
-        refusal, exchange = of_error(error, self._spoken.name), self._exchange
+        self._fail(of_error(error, self._spoken.name))
+
+    def _fail(self, refusal: Refusal) -> None:
+        exchange = self._exchange
         assert exchange is not None
         self._ended = self._house.registry.health.clock()
         if self.reply.started:
-            last = exchange.parting(refusal.status, refusal.message, refusal.kind)
+            fresh = exchange.ask.dialect.writer(exchange.ask.model)
+            part = exchange.parting if self._begun else fresh.write_error
+            last = part(refusal.status, refusal.message, refusal.kind)
             self.reply.finish(last)
             return self._end("broken" if self._begun else "failed", refusal.message)
         self._tell(refusal, exchange.story)
@@ -187,9 +192,12 @@ class Visit:
             apologise(self.reply, self._spoken)
             self._end("failed", "a fault of ours")
 
-    def _left(self) -> None:
+    def _left(self, why: str = "") -> None:
+        """The client is gone; or the gateway stops, and tells it why."""
         assert self._exchange is not None
         self._exchange.leave()
+        if why:
+            return self._fail(Refusal(503, why, "stopped", {"retry-after": "1"}))
         self._end("left")
 
     # -- coming in and going out --------------------------------------------------------------
@@ -199,7 +207,7 @@ class Visit:
         house = self._house
         if not house.keys:
             return True
-        known = house.who(self._wishes.secret)
+        known = house.who(*self._wishes.secrets)
         if known is None:
             return False
         self.label = known.label

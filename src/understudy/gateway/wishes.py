@@ -8,12 +8,12 @@ ID_MOST = 128  # characters of a client's own id
 
 
 class Wishes:
-    """Read once from each head; requests that say the same share it. Holds a key: never shown."""
+    """Read once from each head; requests that say the same share it. Holds keys: never shown."""
 
-    __slots__ = ("id", "policy", "secret", "timeout", "trace")
+    __slots__ = ("id", "policy", "secrets", "timeout", "trace")
 
     def __init__(self, request: Request) -> None:
-        self.secret = _secret(request)
+        self.secrets = _secrets(request)
         self.id = _id(request.header(b"x-request-id"))
         self.policy = request.header(b"x-understudy-policy")
         self.timeout = request.header(b"x-understudy-timeout")  # as it was written
@@ -28,17 +28,20 @@ def wishes_of(request: Request) -> Wishes:
     return known
 
 
-def _secret(request: Request) -> str:
-    """The client's key, wherever its SDK puts it (contract G7)."""
+def _secrets(request: Request) -> tuple[str, ...]:
+    """What may be the client's key, wherever its SDK puts it (contract G7).
+
+    Clients send two: a key where their dialect has it, and a stale one of their environment.
+    """
     bearer = request.header(b"authorization")
-    if bearer[:7].lower() == "bearer ":
-        return bearer[7:].strip()
-    return (
-        request.header(b"x-api-key")
-        or request.header(b"x-goog-api-key")
-        or request.header(b"api-key")
-        or request.parameter("key")
+    found = (
+        bearer[7:].strip() if bearer[:7].lower() == "bearer " else "",
+        request.header(b"x-api-key"),
+        request.header(b"x-goog-api-key"),
+        request.header(b"api-key"),
+        request.parameter("key"),
     )
+    return tuple(secret for secret in found if secret)
 
 
 def _id(given: str) -> str:
