@@ -21,6 +21,7 @@ from understudy.core.policy import FAIL_FAST, Policy
 from understudy.core.spec import check_alias_name, expand
 from understudy.core.stage import Candidate, Stage
 from understudy.core.target import Observer, Target
+from understudy.core.words import nearest
 from understudy.driver import Cast, capabilities_of
 from understudy.model import Model
 from understudy.portal import Portal
@@ -192,9 +193,12 @@ class Registry:
             raise InvalidDSN(*names.problems[name].error.args)
         provider = vendor if name in names.problems else self._lazy(name, variable) or vendor
         if provider is None:
-            known = ", ".join(sorted({*names.providers, *names.schemes}))
+            known = sorted({*names.providers, *names.schemes})
+            near = nearest(name, known)
+            asked = f"did you mean {near!r}? {name!r}" if near else "it"
+            listed = "" if near else f" (known: {', '.join(known)})"
             raise UnknownProvider(
-                f"unknown provider {name!r} in {spec!r}; it is not registered (known: {known}) "
+                f"unknown provider {name!r} in {spec!r}; {asked} is not registered{listed} "
                 f"and {variable} is not set"
             )
         with self._lock:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -36,6 +38,10 @@ class Said:
     code: int
     out: str
     err: str
+
+
+class Stdin(io.StringIO):
+    """What is piped into a command."""
 
 
 class Terminal(io.StringIO):
@@ -87,6 +93,14 @@ async def whole_gateway(path: Path | None = None):  # type: ignore[no-untyped-de
         yield f"http://127.0.0.1:{port}"
     finally:
         await runtime.server.close()
+
+
+def visit(address: str, model: str = "demo") -> None:
+    """Somebody asks; raises HTTPError if nobody answers."""
+    body = json.dumps({"model": model, "messages": [{"role": "user", "content": "hi"}]}).encode()
+    head = {"content-type": "application/json"}
+    with urlopen(Request(f"{address}/v1/chat/completions", body, head)) as answer:
+        answer.read()
 
 
 @contextmanager

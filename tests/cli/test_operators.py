@@ -6,11 +6,10 @@ import asyncio
 import io
 import json
 from pathlib import Path
-from urllib.request import Request, urlopen
 
 import pytest
 
-from tests.cli.stage import Terminal, aside, call, closed_port, whole_gateway
+from tests.cli.stage import Terminal, aside, call, closed_port, visit, whole_gateway
 from tests.served import house, listening
 from understudy.commands.orders import sentence
 from understudy.commands.parser import Unreachable
@@ -19,7 +18,6 @@ from understudy.commands.screen import Screen
 from understudy.commands.status import Counts, Look, headline, look, status, word
 from understudy.testing import Fake
 
-BODY = json.dumps({"model": "demo", "messages": [{"role": "user", "content": "hi"}]}).encode()
 KEYED = """
 [gateway]
 admin_key = "boss-key"
@@ -28,12 +26,6 @@ base_url = "http://127.0.0.1:9"
 [aliases]
 chat = "a/x"
 """
-
-
-def visit(address: str) -> None:
-    head = {"content-type": "application/json"}
-    with urlopen(Request(f"{address}/v1/chat/completions", BODY, head)) as answer:
-        answer.read()
 
 
 def test_the_status_tells_who_is_benched_why_and_what_was_counted(
@@ -120,12 +112,12 @@ def test_nobody_to_call_is_a_failure(capsys: pytest.CaptureFixture[str]) -> None
 
 
 @pytest.mark.parametrize(
-    ("flags", "env", "code"),
+    ("flags", "env", "refused"),
     [
-        ((), {}, 2),
-        (("--admin-key", "wrong"), {}, 2),
-        (("--admin-key", "boss-key"), {}, 0),
-        ((), {"UNDERSTUDY_ADMIN": "boss-key"}, 0),
+        ((), {}, "send the admin key as Authorization: Bearer"),
+        (("--admin-key", "wrong"), {}, "this admin key is not the gateway's"),
+        (("--admin-key", "boss-key"), {}, ""),
+        ((), {"UNDERSTUDY_ADMIN": "boss-key"}, ""),
     ],
 )
 def test_the_admin_key_comes_from_a_flag_or_the_environment(
@@ -133,15 +125,16 @@ def test_the_admin_key_comes_from_a_flag_or_the_environment(
     tmp_path: Path,
     flags: tuple[str, ...],
     env: dict[str, str],
-    code: int,
+    refused: str,
 ) -> None:
     file = tmp_path / "understudy.toml"
     file.write_text(KEYED)
     with aside(whole_gateway(file)) as address:
         said = call(capsys, "status", "--url", address, *flags, env=env)
-    assert said.code == code
-    refused = "error: the gateway refuses us: send the admin key as Authorization: Bearer"
-    assert said.err.startswith(refused) == bool(code)
+    assert said.code == (2 if refused else 0)
+    assert said.err.partition("\n")[0] == (
+        f"error: the gateway refuses us: {refused}" if refused else ""
+    )
     assert "wrong" not in said.err
 
 
@@ -170,15 +163,23 @@ def test_something_else_that_answers_is_no_gateway(capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (["bench", "nobody/x", "--for", "1m"], "key: unknown provider 'nobody'"),
-        (["bench", "a/x, b/y", "--for", "1m"], "key: "),
+        (["bench", "nobody/x", "--for", "1m"],
+         "key: unknown provider 'nobody'; known here: house, lead, understudy"),
+        (["bench", "opnai/x", "--for", "1m"],
+         "key: unknown provider 'opnai'; did you mean 'openai'?"),
+        (["bench", "huose#default", "--for", "1m"],
+         "key: unknown provider 'huose'; did you mean 'house'?"),
+        (["bench", "lead/x, nobody/y", "--for", "1m"],
+         "key: name one provider/model, not 'lead/x, nobody/y'"),
+        (["bench", "demo", "--for", "1m"], "key: name one provider/model, not 'demo'"),
         (["plan", "thinking"], "model: unknown alias 'thinking'"),
         (["bench", "a/x"], "the following arguments are required: --for"),
         (["bench", "a/x", "--for", "0s"], "'0s' is no time"),
         (["plan", "a/x", "--config", "c"], "--config cannot be given with --url"),
         (["plan", "demo", "--request", "/dev/null"], "the request is no JSON"),
+        (["status", "--watch", "--fail-if-benched"], "--fail-if-benched cannot be given with"),
     ],
-)
+)  # fmt: skip
 def test_what_the_gateway_or_the_parser_refuses_is_wrong_input(
     capsys: pytest.CaptureFixture[str], argv: list[str], said: str
 ) -> None:
@@ -195,7 +196,19 @@ def test_an_address_that_is_none_is_wrong_usage(
     said = call(capsys, "status", "--url", url)
     assert said.code == 2
     assert "http://127.0.0.1:8080" in said.err
+    assert said.err.startswith(f"error: {url.replace('u:p', '…')!r}: a base URL ")
     assert ":p@" not in said.err
+
+
+def test_a_script_may_ask_whether_anybody_is_benched(capsys: pytest.CaptureFixture[str]) -> None:
+    with aside(whole_gateway()) as address:
+        asked = ("status", "--url", address, "--fail-if-benched", "--json")
+        before = call(capsys, *asked)
+        call(capsys, "bench", "house/piano", "--for", "10m", "--url", address)
+        after = call(capsys, *asked)
+        plain = call(capsys, "status", "--url", address)
+    assert [said.code for said in (before, after, plain)] == [0, 1, 0]
+    assert list(json.loads(after.out)["keys"]) == ["house/piano"]
 
 
 def test_watching_tells_rates_between_two_looks() -> None:

@@ -11,6 +11,7 @@ from tests.cli.stage import aside, call, whole_gateway
 from understudy.core.errors import ChainExhausted
 from understudy.core.faults import Fault
 from understudy.core.health import Bench
+from understudy.core.words import in_seconds, nearest
 from understudy.gateway.record import Opening, Record
 from understudy.gateway.refusals import of_error
 from understudy.observe.lines import LogLines
@@ -68,3 +69,18 @@ def test_status_and_plan_of_a_gateway_say_the_same(capsys: pytest.CaptureFixture
     ]
     # Time goes on between the three: the rest is the same.
     assert {words.split(",")[0] for words in told} == {"benched by an operator"}
+
+
+@pytest.mark.parametrize("clock", [65159.646, 571.907, 2545.561, 64229.794])
+@pytest.mark.parametrize(
+    ("given", "told"), [(600.0, "600 s"), (1800.0, "30 min"), (86_400.0, "1 d")]
+)
+def test_a_length_is_told_as_it_was_ordered_whatever_the_clock(
+    clock: float, given: float, told: str
+) -> None:
+    assert in_seconds(clock + given - clock) == told
+
+
+def test_what_was_meant_is_asked_whatever_its_capitals_and_never_of_a_novel() -> None:
+    assert nearest("OPNAI", ["ollama", "OpenAI"]) == "OpenAI"
+    assert nearest("x" * 81, ["x" * 80]) == nearest("zzz", ["ollama"]) == nearest("", []) == ""

@@ -145,6 +145,19 @@ def test_every_fence_is_one_for_the_generator_of_the_site_too(page: str) -> None
     ] == []
 
 
+@pytest.mark.parametrize("start", ["README.md", "docs/index.md"])
+def test_every_page_is_in_the_lists_of_pages(start: str) -> None:
+    folder = (ROOT / start).parent
+    listed = {(folder / m["path"]).resolve() for m in LINK.finditer(prose(start))}
+    pages = {ROOT / page for page in PAGES if page.startswith("docs/")} - {ROOT / "docs/index.md"}
+    assert sorted(page for page in pages - listed if not page.name.startswith("0")) == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_nothing_is_installed_by_a_name_that_is_not_published(page: str) -> None:
+    assert re.findall(r"pip install [^\n]*understudy\[", (ROOT / page).read_text("utf-8")) == []
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_every_link_to_a_file_leads_somewhere(page: str) -> None:
     folder = (ROOT / page).parent

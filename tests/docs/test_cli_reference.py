@@ -10,8 +10,11 @@ import pytest
 
 from understudy import cli
 from understudy.commands import parser as verbs
+from understudy.commands.classify import Failure, explain, rendered
 
-PAGE = (Path(__file__).parents[2] / "docs/reference/cli.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+SOURCE = Path(cli.__file__).parent
+PAGE = (DOCS / "reference/cli.md").read_text(encoding="utf-8")
 HEADING = re.compile(r"^#{2,3} (.+)$", re.M)
 
 
@@ -65,3 +68,21 @@ def test_the_exit_codes_are_those_of_the_code() -> None:
     ours = {cli.OK, cli.FAILED, verbs.CommandError.code, verbs.Unreachable.code, cli.INTERRUPTED}
     assert told == sorted(ours)
     assert all(f"{code} " in str(cli.parser().epilog) for code in told)
+    errors = (
+        (DOCS / "reference/errors.md").read_text(encoding="utf-8").partition("Exit codes: ")[2]
+    )
+    assert [int(code) for code in re.findall(r"(?:^|, |,\n)(\d+) ", errors)] == told
+
+
+def test_a_failure_is_told_as_the_page_on_policies_shows() -> None:
+    page = (DOCS / "how-to/choose-a-policy.md").read_text(encoding="utf-8")
+    body = '{"error": {"code": "rate_limit_exceeded"}}'
+    verdict = Failure(status=429, headers={"retry-after": "7"}, body=body).verdict()
+    assert f"```text\n{rendered(explain(verdict))}\n```" in page
+
+
+def test_the_variables_of_the_page_are_read_by_the_code() -> None:
+    told = re.findall(r"^\| `([A-Z_]+)` \|", section("Environment"), re.M)
+    sources = "".join(path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py"))
+    assert cli.DEBUG in told
+    assert [name for name in told if f'"{name}"' not in sources] == []

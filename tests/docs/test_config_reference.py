@@ -12,6 +12,7 @@ import pytest
 from tests.docs.test_blocks import PAGES, ROOT, blocks
 from understudy.gateway.config import TOP, examine
 from understudy.gateway.keys import SECTIONS, Key
+from understudy.gateway.runtime import Setup, open_house
 
 PAGE = (ROOT / "docs/reference/config.md").read_text(encoding="utf-8")
 TABLES = {name: keys for name, keys in SECTIONS.items() if name != "policy.ALIAS"}
@@ -47,6 +48,15 @@ def test_every_key_is_on_the_page_with_what_it_takes_and_means(section: str) -> 
     assert [tuple(cell.strip() for cell in cells) for cells in rows] == [
         row(key) for key in TABLES[section]
     ]
+
+
+def test_what_needs_new_processes_is_told_wherever_it_is_told() -> None:
+    names = [name.removeprefix("gateway.") for name in open_house(Setup(port=0)).fixed]
+    wanted = {f"`[{name}]`" if name in TABLES else f"`{name}`" for name in names}
+    workers = (ROOT / "docs/how-to/run-several-workers.md").read_text(encoding="utf-8")
+    for text, end in ((PAGE, "need new processes"), (workers, "replaces the workers one by one")):
+        told = text.partition(end)[0].rpartition(". " if text is PAGE else "- **A change")[2]
+        assert set(re.findall(r"`[\w\[\]]+`", told)) == wanted
 
 
 def test_every_section_has_its_heading() -> None:

@@ -32,6 +32,8 @@ from understudy.gateway.record import Opening, Record
 from understudy.testing import ManualClock
 
 ADMIN = {"authorization": "Bearer sk-admin"}
+MISSING = "send the admin key as Authorization: Bearer"
+WRONG = "this admin key is not the gateway's"
 API = [
     ("GET", "/understudy/api/health"),
     ("GET", "/understudy/api/plan?model=chat"),
@@ -62,19 +64,19 @@ def rows(told: Told, name: str) -> list[Told]:
 
 @pytest.mark.parametrize(("method", "path"), API)
 @pytest.mark.parametrize(
-    "headers",
+    ("headers", "told"),
     [
-        {},
-        {"authorization": "Bearer sk-client"},
-        {"authorization": "Bearer "},
-        {"authorization": "Basic sk-admin"},
-        {"authorization": "Bearer sk-admin2"},
-        {"authorization": "Bearer sk-admi\xe9"},
-        {"x-api-key": "sk-admin"},
+        ({}, MISSING),
+        ({"authorization": "Bearer sk-client"}, WRONG),
+        ({"authorization": "Bearer "}, MISSING),
+        ({"authorization": "Basic sk-admin"}, MISSING),
+        ({"authorization": "Bearer sk-admin2"}, WRONG),
+        ({"authorization": "Bearer sk-admi\xe9"}, WRONG),
+        ({"x-api-key": "sk-admin"}, MISSING),
     ],
 )
 def test_without_the_admin_key_nothing_is_shown_or_done(
-    method: str, path: str, headers: dict[str, str]
+    method: str, path: str, headers: dict[str, str], told: str
 ) -> None:
     async def work() -> tuple[Heard, Heard]:
         text = '[gateway]\nkeys = ["sk-client"]\nadmin_key = "sk-admin"\n'
@@ -86,7 +88,7 @@ def test_without_the_admin_key_nothing_is_shown_or_done(
     heard, health = run(work())
     assert heard.status == 401
     assert heard.headers["www-authenticate"] == "Bearer"
-    assert heard.error["message"] == "send the admin key as Authorization: Bearer"
+    assert heard.error["message"] == told
     assert health.json["keys"] == {}
 
 

@@ -12,6 +12,7 @@ import pytest
 from understudy.commands.check import Finding, check, render
 from understudy.gateway.config import InvalidConfig, examine, read_config
 from understudy.gateway.keys import SECTIONS
+from understudy.gateway.runtime import Runtime, Setup
 
 SECRET = "sk-planted-0123456789abcdef"
 GOOD = """
@@ -67,8 +68,18 @@ def test_values_are_read_variables_filled_in_and_defaults_added() -> None:
         ("[gateway]\ntimeout = 0\n", "gateway.timeout: is 0; expected seconds above 0"),
         ("[gateway]\ntimeout = nan\n", "gateway.timeout: is nan; expected seconds above 0"),
         ("gateway = 5\n", "gateway: is 5; a table is expected"),
-        ('[gateway]\npolicy = "fast"\n',
-         "gateway.policy: is a text; expected one of availability, fail_fast"),
+        ('[gateway]\npolicy = "kind"\n',
+         "gateway.policy: is 'kind'; expected one of availability, fail_fast"),
+        ('[gateway]\npolicy = "availabilty"\n',
+         "gateway.policy: is 'availabilty'; did you mean 'availability'? expected one of "
+         "availability, fail_fast"),
+        ('[providers.x]\nauth = "sk-planted-0123456789abcdef"\n',
+         "providers.x.auth: is a text; expected one of bearer, x-api-key, x-goog-api-key, "
+         "api-key, none"),
+        ('[gateway]\nadmin_key = "${ADMIN:-sk-planted}"\n',
+         "gateway.admin_key: has a ${ that begins no ${NAME}; defaults are not understood"),
+        ('[providers.x]\nheaders = { a = "${A" }\n',
+         "providers.x.headers.a: has a ${ that begins no ${NAME}; defaults are not understood"),
         ('[gateway]\nkeys = ["${NOBODY}"]\n', "gateway.keys[0]: the variable NOBODY is not set"),
         ('[gateway]\nadmin_key = "${EMPTY}"\n',
          "gateway.admin_key: the variable EMPTY is set but empty"),
@@ -82,9 +93,9 @@ def test_values_are_read_variables_filled_in_and_defaults_added() -> None:
          "providers.x.base_ulr: unknown key; did you mean 'base_url'?"),
         ('[providers.x]\nbase_url = "ftp://h"\n',
          "providers.x.base_url: is a text; expected a URL starting with http:// or https://"),
-        ('[providers.x]\ndialect = "openia"\n',
-         "providers.x.dialect: is a text; expected one of openai, responses, anthropic, gemini, "
-         "ollama"),
+        ('[providers.x]\ndialect = "OpenAI"\n',
+         "providers.x.dialect: is 'OpenAI'; did you mean 'openai'? expected one of openai, "
+         "responses, anthropic, gemini, ollama"),
         ('["providers"."a/b"]\n', "providers.a/b: a provider's name has no slash, comma or blank"),
         ("[providers.x.models.m]\ncontext_windw = 5\n",
          "providers.x.models.m.context_windw: unknown key; did you mean 'context_window'?"),
@@ -111,6 +122,10 @@ def test_what_is_not_toml_is_one_problem_with_its_line() -> None:
     [told] = problems("[gateway\n")
     assert told.startswith("the file: is not TOML: ")
     assert "line 1" in told
+
+
+def test_the_mark_that_some_editors_begin_a_file_with_is_none_of_its_text() -> None:
+    assert read_config("\ufeff" + GOOD, ENV) == read_config(GOOD, ENV)
 
 
 def test_what_can_be_read_of_a_bad_file_is_read_with_defaults_for_the_rest() -> None:
@@ -168,7 +183,43 @@ def test_a_sound_file_has_no_findings(tmp_path: Path) -> None:
          "error    providers.one: the header 'host' is written by the transport"),
         ('[gateway]\nhost = "0.0.0.0"\n',
          "error    gateway.keys: are needed to listen on 0.0.0.0; or listen on 127.0.0.1"),
-        ('[providers.x]\nvendor = "opnai"\n', "error    providers.x: unknown vendor 'opnai'"),
+        ('[providers.x]\nvendor = "Opnai"\n',
+         "error    providers.x: unknown vendor 'Opnai'; did you mean 'openai'?"),
+        ("[providers.opneai]\n",
+         "error    providers.opneai: base_url is missing, and its name is no vendor that has one; "
+         "did you mean 'openai'?"),
+        (two(one='api_keys = ["k3", "  "]'),
+         "error    providers.one: a key of nothing but blanks"),
+        (two(gateway='admin_key = "$ADMIN_KEY"'),
+         "warning  gateway.admin_key: has a $NAME, which is sent as it stands"),
+        (two(one='headers = { x-team = "Team $TEAM" }'),
+         "warning  providers.one.headers.x-team: has a $NAME, which is sent as it stands"),
+        ('[providers.a]\nbase_url = "https://a.example/v1/chat/completions/?api-version=1"\n',
+         "warning  providers.a.base_url: ends in /chat/completions, which is added"),
+        ('[providers.a]\ndialect = "anthropic"\nbase_url = "https://a.example/v1/messages"\n',
+         "warning  providers.a.base_url: ends in /v1/messages, which is added"),
+        ('[providers.a]\nbase_url = "https://g.example/v1beta/models/g:generateContent"\n',
+         "warning  providers.a.base_url: ends in /v1beta/models/g:generateContent, which is"),
+        ('[providers.a]\nbase_url = "https://a.example/v1?key=planted"\n',
+         "warning  providers.a.base_url: what stands behind its ? is never sent"),
+        ('[providers.a]\nbase_url = "https://a.example/v1#planted"\n',
+         "warning  providers.a.base_url: what stands behind its # is never sent"),
+        (two() + "[health]\nbase = 60\ncap = 30\n",
+         "warning  health.cap: is 30, less than base (60): every bench takes 30 s"),
+        (two(one="connect_timeout = 9\nfirst_byte_timeout = 8"),
+         "warning  providers.one.connect_timeout: is 9; first_byte_timeout (8) is over before"),
+        (two(gateway="timeout = 20", one="first_byte_timeout = 30"),
+         "warning  providers.one.first_byte_timeout: is 30; gateway.timeout (20) is over before"),
+        (two(gateway="workers = 257"), "warning  gateway.workers: are 257 processes"),
+        (two() + '[providers.one.models."aa"]\ntools = true\n',
+         "warning  providers.one.models.aa: no alias leads to this model; did you mean 'a'?"),
+        (two(gateway="allow_specs = false") + "[providers.three]\n"
+         'base_url = "https://three.example/v1"\n[providers.three.models.m]\ntools = true\n',
+         "warning  providers.three.models.m: no alias leads to this model"),
+        ('[providers."a b"]\nbase_url = "https://a.example/v1"\n',
+         "warning  providers.a b: a name with a blank or #"),
+        ('[providers."a#b"]\nbase_url = "https://a.example/v1"\n',
+         "warning  providers.a#b: a name with a blank or #"),
         ("[providers.x]\n", "error    providers.x: base_url is missing"),
         (two(aliases='solo = "one/a"'),
          "warning  aliases.solo: has one target, one/a; nobody takes over if it fails"),
@@ -216,10 +267,40 @@ def test_check_finds_it_and_says_where(tmp_path: Path, text: str, told: str) -> 
         ('[providers.a]\nbase_url = "http://127.0.0.1:1/v1"\napi_key = "k"\n', "providers.a"),
         ('[providers.x]\nbase_url = "htp:/"\n[aliases]\nc = "x/a, openai/b"\n', "aliases.c"),
         ('[providers.x]\nbase_url = "htp:/"\n', "providers.x"),  # its key is told of
+        (two(one='headers = { x = "costs $5, or $5USD" }'), "providers.one.headers.x"),
+        (two(gateway="timeout = 10"), "providers.one.first_byte_timeout"),  # the default
+        (two(one="first_byte_timeout = 3"), "providers.one.connect_timeout"),  # the default
+        (two(one="connect_timeout = 9\nfirst_byte_timeout = 0"), "providers.one.connect_timeout"),
+        (
+            two() + "[providers.three]\nbase_url = 'https://h.example/v1'\n"
+            "[providers.three.models.m]\ntools = true\n",
+            "providers.three.models.m",
+        ),
     ],
 )
 def test_check_does_not_cry_wolf(tmp_path: Path, text: str, quiet: str) -> None:
     assert [line for line in checked(tmp_path, text) if f" {quiet}:" in line] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("", "Is a directory"),
+        ("nowhere/journal.jsonl", "No such file or directory"),
+        ("understudy.toml/journal.jsonl", "Not a directory"),
+        ("journal.jsonl", ""),
+    ],
+)
+def test_a_journal_that_serve_could_not_write_is_told_and_none_is_made(
+    tmp_path: Path, path: str, why: str
+) -> None:
+    text = f'{two()}[journal]\npath = "{tmp_path / path}"\n'
+    told = [f"error    journal.path: cannot be written: {why}"] if why else []
+    assert checked(tmp_path, text) == told
+    assert [found.name for found in tmp_path.iterdir()] == ["understudy.toml"]
+    if why:
+        with pytest.raises(InvalidConfig, match=f"cannot be written: {why}"):
+            Runtime(Setup(tmp_path / "understudy.toml", env=ENV), lambda _: None)
 
 
 def test_errors_come_first_and_are_counted(tmp_path: Path) -> None:

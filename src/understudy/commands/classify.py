@@ -11,6 +11,7 @@ from understudy.core.classify import classify
 from understudy.core.errors import InvalidRequest
 from understudy.core.faults import Fault, Verdict
 from understudy.core.policy import AVAILABILITY, FAIL_FAST, Policy
+from understudy.core.words import in_seconds
 
 STATUS_LINE = re.compile(r"HTTP/[\d.]+ (\d{3})")
 
@@ -19,7 +20,7 @@ STATUS_LINE = re.compile(r"HTTP/[\d.]+ (\d{3})")
 class Failure:
     """One failure as people have it: an HTTP answer, or the text of an exception."""
 
-    id: str = ""
+    id: object = ""  # as the row has it
     provider: str | None = None
     status: int | None = None
     headers: dict[str, str] = field(default_factory=dict)
@@ -64,7 +65,7 @@ def read_row(row: dict[str, object], where: str) -> Failure:
         raise InvalidRequest(f"{where}: headers is {headers!r}; give an object")
     provider, error = row.get("provider"), row.get("error")
     return Failure(
-        str(row.get("id", "")),
+        row.get("id", ""),
         None if provider is None else str(provider),
         status,
         {str(name): str(value) for name, value in headers.items()},
@@ -111,7 +112,7 @@ def rendered(told: dict[str, object]) -> str:
     lines = [
         f"fault     {told['fault']}",
         f"evidence  {told['evidence']}",
-        f"delay     {'none given' if delay is None else f'{delay:g} s'}",
+        f"delay     {in_seconds(delay) if isinstance(delay, float | int) else 'none given'}",
     ]
     return "\n".join([*lines, *(f"{name:<13} {sentence}" for name, sentence in then.items())])
 
@@ -126,7 +127,7 @@ MARKS = {
     "count": "one failure is counted against the target",
     "hint": "it is benched for the provider's own delay, or one failure is counted",
     "hold": "it is benched for the provider's own delay, or for the current cooldown",
-    "degrade": "the credential is benched for {degrade:g} s",
+    "degrade": "the credential is benched for {degrade}",
     "session": "the credential is out {session}",
 }
 
@@ -139,14 +140,16 @@ def consequence(policy: Policy, verdict: Verdict) -> str:
     session = (
         "until cleared"
         if policy.session_seconds == float("inf")
-        else f"for {policy.session_seconds:g} s"
+        else f"for {in_seconds(policy.session_seconds)}"
     )
+    times = policy.transient_retries
     steps = [
-        f"retry up to {policy.transient_retries} time(s)" if retried else "",
+        ("retry once" if times == 1 else f"retry up to {times} times") if retried else "",
         "next credential" if rule.rotate else "",
         THEN[str(rule.then)],
     ]
-    mark = MARKS[str(rule.mark)].format(degrade=policy.degrade_seconds, session=session)
+    degrade = in_seconds(policy.degrade_seconds)
+    mark = MARKS[str(rule.mark)].format(degrade=degrade, session=session)
     return f"{', then '.join(step for step in steps if step)}; {mark}"
 
 

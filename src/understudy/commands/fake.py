@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict
 
+from understudy.gateway.doors import cannot_listen
 from understudy.rehearse.catalogue import ROWS
 from understudy.rehearse.named import Named
 from understudy.rehearse.script import parse
@@ -24,7 +25,10 @@ def fake(script: str | None, host: str, port: int, *, say: Say, echo: Say) -> in
 
     async def serve() -> None:
         server = FakeServer(clauses, note=note)
-        address = await server.start(host, port)
+        try:
+            address = await server.start(host, port)
+        except OSError as error:
+            raise cannot_listen(f"{host}:{port}", error) from None
         say(greeting(address, [clause.target for clause in clauses]))
         try:
             await asyncio.Event().wait()

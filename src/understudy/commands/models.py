@@ -10,6 +10,7 @@ from understudy.commands.chains import Source
 from understudy.commands.screen import Screen, Table
 from understudy.core.target import Target
 from understudy.driver import capabilities_of
+from understudy.gateway.build import keyless
 from understudy.messages.capabilities import Capabilities
 from understudy.providers.catalogue import VENDORS, by_name, key_in, url_in
 from understudy.providers.facts import facts
@@ -23,13 +24,15 @@ def rows(spec: str, source: Source) -> list[Row]:
     if not spec:
         return [vendor_row(vendor.name, source.env) for vendor in VENDORS]
     model = source.model(spec)
+    missing = keyless(model.cast)
     found = []
     for candidate in model.cast.chain:
         target = candidate.target
         provider = model.cast.providers[target.provider]
         vendor = provider.settings.vendor if isinstance(provider, HttpProvider) else ""
         takes = capabilities_of(provider, target.model)
-        found.append(model_row(vendor or target.provider, target, takes))
+        row = model_row(vendor or target.provider, target, takes)
+        found.append({**row, "missing": missing.get(target.key)})
     return found
 
 
@@ -64,6 +67,9 @@ def show(found: list[Row], screen: Screen) -> None:
         head = ("target", "window", "$/M in", "$/M out", "images", "tools", "schema")
         table = Table(head, [_cells(row) for row in found])
     screen.table(table)
+    for row in found:
+        if row.get("missing"):
+            screen.note(f"{row['target']}: {row['missing']}")
 
 
 def _key(row: Row) -> str:

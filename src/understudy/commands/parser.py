@@ -14,6 +14,7 @@ from typing import NoReturn
 URL = "http://127.0.0.1:8080"
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd]?)")
+LONGEST = 36_500  # days; a time beyond is a slip of the hand
 SHELLS = ("bash", "zsh", "fish")
 SPEC = "a chain, e.g. 'openai/gpt-5.5, anthropic/claude-opus-4-8'"
 
@@ -78,13 +79,23 @@ def seconds(text: str) -> float:
     match = DURATION.fullmatch(text.strip())
     if match is None or not float(match[1]):
         raise argparse.ArgumentTypeError(f"{text!r} is no time; write 90s, 10m, 2h or 1d")
-    return float(match[1]) * UNITS[match[2]]
+    found = float(match[1]) * UNITS[match[2]]
+    if found > LONGEST * UNITS["d"]:
+        raise argparse.ArgumentTypeError(f"{text!r} is too long; give at most {LONGEST}d")
+    return found
 
 
 def workers(text: str) -> int:
     """A number of processes."""
     if not (text.isascii() and text.isdigit() and len(text) < 5 and int(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is no number of workers; give 1 or more")
+    return int(text)
+
+
+def port(text: str) -> int:
+    """A port to listen on; 0 lets the system choose."""
+    if not (text.isascii() and text.isdigit() and len(text) < 6 and int(text) <= 65_535):
+        raise argparse.ArgumentTypeError(f"{text!r} is no port; give a number from 0 to 65535")
     return int(text)
 
 
@@ -110,6 +121,8 @@ def _plan(verb: argparse.ArgumentParser) -> None:
 def _status(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--watch", action="store_true", help="again and again, until interrupted")
     verb.add_argument("--every", type=seconds, default=2.0, metavar="TIME", help="default: 2s")
+    verb.add_argument("--fail-if-benched", action="store_true",
+                      help="code 1 if anybody is benched")  # fmt: skip
     _gateway(verb)
     _json(verb)
 
@@ -148,7 +161,7 @@ def _check(verb: argparse.ArgumentParser) -> None:
 def _serve(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--config", metavar="FILE", help="TOML; without one: environment, or demo")
     verb.add_argument("--host", help="address to listen on (default: 127.0.0.1)")
-    verb.add_argument("--port", type=int, help="port to listen on (default: 8080)")
+    verb.add_argument("--port", type=port, help="port to listen on (default: 8080)")
     verb.add_argument("--workers", type=workers, metavar="N",
                       help="processes (default: 1, or what the file says)")  # fmt: skip
 
@@ -186,7 +199,7 @@ def _fake(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("file", nargs="?", metavar="FILE", help="a script; - reads it from stdin")
     verb.add_argument("--script", metavar="TEXT", help="a script, e.g. 'p/a: 503*2 429(7) ...'")
     verb.add_argument("--host", default="127.0.0.1", help="address to listen on")
-    verb.add_argument("--port", type=int, default=8099, help="port to listen on (default: 8099)")
+    verb.add_argument("--port", type=port, default=8099, help="port to listen on (default: 8099)")
     verb.add_argument("--list", action="store_true", help="print the catalogue of faults")
     _json(verb)
 
@@ -201,7 +214,7 @@ def _agents(verb: argparse.ArgumentParser) -> None:
 def _agents_serve(act: argparse.ArgumentParser) -> None:
     act.add_argument("registry", help="module:name of an AgentRegistry")
     act.add_argument("--host", default="127.0.0.1", help="address to listen on")
-    act.add_argument("--port", type=int, default=8090, help="port to listen on (default: 8090)")
+    act.add_argument("--port", type=port, default=8090, help="port to listen on (default: 8090)")
     act.add_argument("--key", metavar="KEY", help="better: set UNDERSTUDY_KEY")
 
 

@@ -11,6 +11,14 @@ from understudy.commands.remote import Desk, Told
 from understudy.commands.screen import Screen, Table
 from understudy.commands.story import span
 from understudy.core.plan import Line, Plan
+from understudy.gateway.build import keyless
+from understudy.messages.request import Request
+from understudy.model import Model
+
+
+def here(model: Model, request: Request | None, timeout: float | None) -> Plan:
+    """The plan of this very process, with what is missing where a call would be in vain."""
+    return model.plan(request, timeout=timeout).noted(keyless(model.cast))
 
 
 def asked(desk: Desk, spec: str, body: bytes | None, timeout: float | None) -> Plan:

@@ -10,6 +10,7 @@ import msgspec
 
 from understudy.commands.parser import URL, CommandError, Unreachable
 from understudy.core.errors import InvalidDSN, ProviderError
+from understudy.providers.http import plain_url
 from understudy.providers.pool import Pool
 from understudy.providers.transport import Limits, Origin, Outgoing, render_head
 
@@ -28,7 +29,8 @@ class Desk:
         try:
             self._origin = Origin.from_url(self.url)
         except InvalidDSN as error:
-            raise CommandError(f"{error}", "write it like --url http://127.0.0.1:8080") from None
+            hint = "write it like --url http://127.0.0.1:8080"
+            raise CommandError(f"{plain_url(given)!r}: {error}", hint) from None
 
     async def ask(self, path: str, **parameters: str) -> Told:
         query = "&".join(f"{name}={quote(text, safe='')}" for name, text in parameters.items())

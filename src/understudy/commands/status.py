@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from understudy.commands.parser import Unreachable
 from understudy.commands.remote import Desk, Told
 from understudy.commands.screen import Screen, Table
+from understudy.core.words import in_seconds
 
 SAMPLE = re.compile(r"understudy_(\w+?)(?:\{(.*)\})? ([0-9.eE+-]+)$")
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
@@ -84,6 +85,10 @@ class Look:
         return keys
 
     @property
+    def benched(self) -> int:
+        return sum(bool(state["benched"]) for state in self.keys.values())
+
+    @property
     def ledger(self) -> list[Told]:
         ledger = self.health["ledger"]
         assert isinstance(ledger, list)
@@ -99,13 +104,13 @@ async def look(desk: Desk) -> Look:
     return Look(health, Counts.read(await desk.text("/metrics"), float(str(health["at"]))))
 
 
-def status(desk: Desk, screen: Screen, *, as_json: bool, every: float | None = None) -> None:
-    """Once, or every so many seconds until interrupted."""
-    asyncio.run(_watched(desk, screen, as_json, every))
+def status(desk: Desk, screen: Screen, *, as_json: bool, every: float | None = None) -> int:
+    """Once, or every so many seconds until interrupted; how many keys are benched."""
+    return asyncio.run(_watched(desk, screen, as_json, every))
 
 
-async def _watched(desk: Desk, screen: Screen, as_json: bool, every: float | None) -> None:
-    before = None
+async def _watched(desk: Desk, screen: Screen, as_json: bool, every: float | None) -> int:
+    before: Look | None = None
     while True:
         try:
             now = await look(desk)
@@ -119,7 +124,7 @@ async def _watched(desk: Desk, screen: Screen, as_json: bool, every: float | Non
             _told(now, before, screen, as_json)
             before = now
         if every is None:
-            return
+            return 0 if before is None else before.benched
         await asyncio.sleep(every)
 
 
@@ -163,8 +168,9 @@ def headline(now: Look, before: Look | None = None) -> str:
         _plural(counts.failovers.total(), "failover"),
         f"{counts.requests['failed'] + counts.requests['broken']} failed",
     ]
-    benched = sum(bool(state["benched"]) for state in now.keys.values())
-    return ", ".join(parts) + (f"; {benched} benched" if benched else "; nobody is benched")
+    return ", ".join(parts) + (
+        f"; {now.benched} benched" if now.benched else "; nobody is benched"
+    )
 
 
 def _plural(count: int, noun: str) -> str:
@@ -193,10 +199,11 @@ def _ledger(now: Look) -> Table:
 
 
 def _entry(entry: Told, at: float) -> tuple[str, ...]:
-    ago = f"{max(0.0, at - float(str(entry['at']))):.0f} s"
+    ago = in_seconds(round(max(0.0, at - float(str(entry["at"])))))
     if entry["kind"] == "clear":
         by = f"by {entry['source']}" if entry.get("source") else ""
         return (ago, str(entry["kind"]), str(entry["key"]), "", by, "")
-    length = "until cleared" if entry["seconds"] is None else f"{entry['seconds']:g} s"
+    seconds = entry["seconds"]
+    length = "until cleared" if seconds is None else in_seconds(float(str(seconds)))
     because = f"{entry['fault'] or ''} by {entry['source']}".strip()
     return (ago, str(entry["kind"]), str(entry["key"]), length, because, str(entry["why"]))

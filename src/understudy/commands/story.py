@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from understudy.commands.screen import Table
 from understudy.core.target import Attempt
+from understudy.core.words import in_seconds
 
 
 def table(attempts: Iterable[Attempt]) -> Table:
@@ -19,10 +20,8 @@ def table(attempts: Iterable[Attempt]) -> Table:
 
 
 def span(seconds: float) -> str:
-    """Short times in milliseconds, long ones without an exponent: `0.57 ms`, `1.2 s`, `1800 s`."""
-    if 0 < seconds < 0.1:
-        return f"{seconds * 1000:.3g} ms"
-    return f"{seconds:.3g} s" if seconds < 1000 else f"{seconds:.0f} s"
+    """Short times in milliseconds, long ones as in sentences: `0.57 ms`, `1.2 s`, `30 min`."""
+    return f"{seconds * 1000:.3g} ms" if 0 < seconds < 0.1 else in_seconds(seconds)
 
 
 def why(attempt: Attempt) -> str:

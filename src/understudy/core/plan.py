@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from understudy.core.stage import Candidate, Obstacle, Stage, Unfit, obstacle, usable
 from understudy.core.words import in_seconds
@@ -56,6 +56,16 @@ class Plan:
             "bound": self.bound,
             "targets": [line.to_dict() for line in self.lines],
         }
+
+    def noted(self, notes: Mapping[str, str]) -> Plan:
+        """The same, with what is known of targets that would be tried in vain, and why."""
+        told = (
+            replace(line, reason=notes[line.target])
+            if line.verdict == "try" and line.target in notes
+            else line
+            for line in self.lines
+        )
+        return replace(self, lines=tuple(told))
 
     def __str__(self) -> str:
         width = max(len(line.target) for line in self.lines)

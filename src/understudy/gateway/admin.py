@@ -14,12 +14,13 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from understudy.core.errors import InvalidRequest, SpecError
+from understudy.core.errors import InvalidRequest, SpecError, UnknownProvider
 from understudy.core.health import Change
 from understudy.core.plan import plan
+from understudy.core.words import nearest
 from understudy.dialects.guess import request_in
 from understudy.gateway.app import JSON, Gateway, Route
-from understudy.gateway.build import is_loopback
+from understudy.gateway.build import is_loopback, keyless
 from understudy.gateway.house import House
 from understudy.gateway.http import Reply, Request
 from understudy.gateway.past import MOST, Past, gently
@@ -33,6 +34,8 @@ from understudy.providers.catalogue import by_name, on_loopback
 ENTRIES = 1_000  # lines of the ledger
 SHOWN = 100  # of either, unless more are asked for
 WHY = 200  # characters of an operator's reason
+UNASKED = ("success", "remote")  # by these a key is cleared without anybody's order
+TRACKED = 10_000  # benched keys whose clearing is news; clients may name models without end
 ENDLESS = 1e12  # seconds; JSON has numbers that no float holds
 Answer = Callable[[Request], Told | Awaitable[Told]]
 
@@ -45,6 +48,26 @@ class Wrong(Exception):
         self.name = name
 
 
+class News:
+    """Which changes a ledger has: benches, orders, and the end of what was benched.
+
+    Most keys are cleared of a single failure that nobody was benched for, request by request.
+    """
+
+    def __init__(self) -> None:
+        self._benched: set[str] = set()
+
+    def has(self, change: Change) -> bool:
+        if change.bench is not None:
+            if len(self._benched) >= TRACKED:
+                self._benched.clear()
+            self._benched.add(change.key)
+            return True
+        known = change.key in self._benched
+        self._benched.discard(change.key)
+        return known or change.source not in UNASKED
+
+
 class Board:
     """Tells of the past, and is a listener of health that remembers the last changes."""
 
@@ -53,10 +76,13 @@ class Board:
         self._gateway = gateway
         self._ledger: deque[Entry] = deque(maxlen=ENTRIES)
         self._changes = 0
+        self._news = News()
         self.others: Others = nobody
 
     def change(self, change: Change) -> None:
         """A listener of the health tracker."""
+        if not self._news.has(change):
+            return
         self._ledger.append((self._gateway.wall(), change))
         self._changes += 1
 
@@ -152,7 +178,7 @@ class Board:
         refused = {} if asked is None else refusals(cast, asked)
         within = most if timeout is None else min(timeout, most)
         found = plan(cast.chain, cast.stage, timeout=within, refusals=refused)
-        return {"model": model, **found.to_dict()}
+        return {"model": model, **found.noted(keyless(cast)).to_dict()}
 
     async def _attempts(self, request: Request) -> Told:
         limit = _limit(request, MOST)
@@ -194,26 +220,30 @@ class Board:
         registry = self._house.registry
         target = key.rpartition("#")[0] or key
         if "/" not in target and "#" in key:
-            known = {*registry.providers, *by_name()}
-            if target not in known:
-                raise Wrong("key", f"unknown provider {target[:80]!r}")
+            if target not in {*registry.providers, *by_name()}:
+                raise Wrong("key", self._stranger(target))
             return key
         try:
-            targets = registry.parse(target).targets
+            if "/" in target and "," not in target and registry.parse(target).targets == (target,):
+                return key
+        except UnknownProvider:
+            raise Wrong("key", self._stranger(target.partition("/")[0])) from None
         except (SpecError, ValueError) as error:
             raise Wrong("key", str(error)) from None
-        if targets != (target,):
-            raise Wrong("key", f"name one provider/model, not {target[:80]!r}")
-        return key
+        raise Wrong("key", f"name one provider/model, not {target[:80]!r}")
+
+    def _stranger(self, provider: str) -> str:
+        """Of all vendors only the one that may be meant; else those that are used here."""
+        ours = sorted(self._house.registry.providers)
+        near = nearest(provider, {*ours, *by_name()})
+        asked = f"did you mean {near!r}?" if near else f"known here: {', '.join(ours) or 'nobody'}"
+        return f"unknown provider {provider[:80]!r}; {asked}"
 
 
 def barred(request: Request, house: House) -> str:
     """Why this request may not use the interface, "" if it may."""
     if house.admin_key:
-        scheme, _, secret = request.header(b"authorization").partition(" ")
-        if scheme.lower() == "bearer" and house.is_admin(secret.strip()):
-            return ""
-        return "send the admin key as Authorization: Bearer"
+        return _without_key(request, house)
     if not is_loopback(request.peer):
         return "without an admin_key only this machine may ask"
     if any(request.header(name) for name in (b"x-forwarded-for", b"forwarded", b"via")):
@@ -222,6 +252,13 @@ def barred(request: Request, house: House) -> str:
     if not on_loopback(host) or (origin and urlsplit(origin).netloc != host):
         return "without an admin_key no foreign page may ask"
     return ""
+
+
+def _without_key(request: Request, house: House) -> str:
+    scheme, _, secret = request.header(b"authorization").partition(" ")
+    if scheme.lower() != "bearer" or not secret.strip():
+        return "send the admin key as Authorization: Bearer"
+    return "" if house.is_admin(secret.strip()) else "this admin key is not the gateway's"
 
 
 def _limit(request: Request, most: int) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from ipaddress import ip_address
@@ -11,6 +13,8 @@ from pathlib import Path
 from understudy.core.errors import SpecError, UnderstudyError
 from understudy.core.health import Clock, Cooldown
 from understudy.core.policy import POLICIES, Policy
+from understudy.core.words import nearest
+from understudy.driver import Cast
 from understudy.gateway.config import Config, InvalidConfig, Problem
 from understudy.gateway.house import ClientKey, House, Recipe, Rules
 from understudy.gateway.http import ServerLimits
@@ -19,7 +23,7 @@ from understudy.messages.capabilities import Capabilities
 from understudy.observe.journal_file import Shelf
 from understudy.providers.base import Patience
 from understudy.providers.catalogue import VENDORS, Vendor, by_name, key_in, url_in
-from understudy.providers.http import AUTH, Settings
+from understudy.providers.http import AUTH, HttpProvider, Settings
 from understudy.providers.transport import Limits, Origin, render_head
 from understudy.registry import Registry
 from understudy.share.tie import Place
@@ -152,11 +156,12 @@ def _recipes(config: Config, env: Mapping[str, str]) -> tuple[dict[str, Recipe],
 def _recipe(name: str, table: Table, env: Mapping[str, str]) -> Recipe:
     vendor = by_name().get(str(table.get("vendor", name)))
     if vendor is None and "vendor" in table:
-        known = ", ".join(sorted(by_name()))
-        raise ValueError(f"unknown vendor {table['vendor']!r}; known: {known}")
+        raise ValueError(f"unknown vendor {table['vendor']!r}; {_meant(str(table['vendor']))}")
     url = str(table.get("base_url", "")) or (url_in(vendor, env) if vendor else "")
     if not url:
-        raise ValueError("base_url is missing, and its name is no vendor that has one")
+        near = "" if vendor else nearest(name, by_name())
+        asked = f"; did you mean {near!r}?" if near else ""
+        raise ValueError(f"base_url is missing, and its name is no vendor that has one{asked}")
     dialect = str(table.get("dialect", "")) or (vendor.dialect if vendor else "openai")
     keys = _keys(table, vendor, env)
     settings = _settings(table, vendor)
@@ -164,6 +169,11 @@ def _recipe(name: str, table: Table, env: Mapping[str, str]) -> Recipe:
         missing = f"no key for provider {name!r}; set {' or '.join(vendor.keys)}, or api_key"
         settings = replace(settings, missing=missing)
     return Recipe(dialect, url.rstrip("/"), keys, settings)
+
+
+def _meant(vendor: str) -> str:
+    near = nearest(vendor, by_name())
+    return f"did you mean {near!r}?" if near else f"known: {', '.join(sorted(by_name()))}"
 
 
 def _keys(table: Table, vendor: Vendor | None, env: Mapping[str, str]) -> tuple[str, ...]:
@@ -177,8 +187,10 @@ def _keys(table: Table, vendor: Vendor | None, env: Mapping[str, str]) -> tuple[
 
 
 def _sendable(recipe: Recipe) -> None:
-    """Raises ValueError for an address or a header that no request could be sent with."""
+    """Raises ValueError for an address, key or header that no request could be sent with."""
     origin = Origin.from_url(recipe.base_url)
+    if not all(key.strip() for key in recipe.keys):
+        raise ValueError("a key of nothing but blanks; leave it out if none is needed")
     for key in recipe.keys or ("",):
         headers = {**AUTH["bearer"](key), **recipe.settings.headers}
         render_head("POST", origin, "/", headers)
@@ -249,6 +261,33 @@ def exposed(host: str, keys: object) -> list[Problem]:
     if is_loopback(host) or keys:
         return []
     return [Problem("gateway.keys", f"are needed to listen on {host}; or listen on 127.0.0.1")]
+
+
+def unwritable(journal: Table) -> list[Problem]:
+    """Why no journal could be written there. Nothing is made, and nothing is opened."""
+    if "path" not in journal:
+        return []
+    path = str(journal["path"])
+    folder = os.path.dirname(path) or "."
+    if os.path.isdir(path):
+        number = errno.EISDIR
+    elif not os.path.isdir(folder):
+        number = errno.ENOTDIR if os.path.exists(folder) else errno.ENOENT
+    else:
+        needed, rights = (path, os.R_OK) if os.path.exists(path) else (folder, os.X_OK)
+        number = 0 if os.access(needed, rights | os.W_OK) else errno.EACCES
+    why = f"cannot be written: {os.strerror(number)}"
+    return [Problem("journal.path", why)] if number else []
+
+
+def keyless(cast: Cast) -> dict[str, str]:
+    """By target, what is missing where no call could be sent: a key, or an address."""
+    providers = ((c.key, cast.providers[c.target.provider]) for c in cast.chain)
+    return {
+        key: provider.settings.missing
+        for key, provider in providers
+        if isinstance(provider, HttpProvider) and provider.settings.missing
+    }
 
 
 def is_loopback(host: str) -> bool:

@@ -1,6 +1,7 @@
 """A configuration file, read and checked. Every problem is reported at once, with its path.
 
-`${VAR}` in any text reads the environment that is passed in. Nothing here opens a file.
+`${VAR}` in any text reads the environment that is passed in; any other `${` is a mistake, for it
+would be sent as it stands. Nothing here opens a file.
 """
 
 from __future__ import annotations
@@ -9,12 +10,25 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 
 from understudy.core.errors import UnderstudyError
-from understudy.gateway.keys import GATEWAY, HEALTH, JOURNAL, MODEL, POLICY, PROVIDER, SHARE, Key
+from understudy.core.words import nearest
+from understudy.gateway.keys import (
+    GATEWAY,
+    HEALTH,
+    JOURNAL,
+    MODEL,
+    POLICY,
+    PROVIDER,
+    SHARE,
+    Key,
+    Kind,
+)
 
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+SHELL = re.compile(r"(?:^|[\s:=/])\$[A-Z_][A-Z0-9_]{2,}\b")  # what a shell would fill in as well
+WORD = 20  # characters; whatever is longer may be a secret in the wrong place
+BOM = "\ufeff"  # some editors begin a file with it
 TOP = ("gateway", "providers", "aliases", "policy", "health", "journal", "share")
 
 
@@ -63,11 +77,36 @@ def examine(text: str, env: Mapping[str, str]) -> tuple[Config, list[Problem]]:
     """What can be read, with defaults where it cannot, and every problem."""
     reader = _Reader(env)
     try:
-        raw = tomllib.loads(text)
+        raw = _parsed(text)
     except tomllib.TOMLDecodeError as error:
         reader.wrong("the file", f"is not TOML: {error}")
         raw = {}
     return reader.read(raw), reader.problems
+
+
+def unfilled(text: str) -> list[str]:
+    """Paths of texts with a `$NAME`, which stays as it is. Of a file that is no TOML, none."""
+    try:
+        raw = _parsed(text)
+    except tomllib.TOMLDecodeError:
+        return []
+    return [path for path, value in _texts("", raw) if SHELL.search(value)]
+
+
+def _parsed(text: str) -> dict[str, object]:
+    return tomllib.loads(text.removeprefix(BOM))
+
+
+def _texts(path: str, value: object) -> Iterator[tuple[str, str]]:
+    """Every text in a value, and where it stands."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            yield from _texts(f"{path}.{name}" if path else name, item)
+    elif isinstance(value, list):
+        for n, item in enumerate(value):
+            yield from _texts(f"{path}[{n}]", item)
 
 
 @dataclass(slots=True)
@@ -117,7 +156,7 @@ class _Reader:
             if rows[name].kind.fits(expanded):
                 found[name] = expanded
             else:
-                self.wrong(where, f"is {_shown(expanded)}; expected {rows[name].kind.words}")
+                self.wrong(where, _misfit(given, expanded, rows[name].kind))
         defaults = {key.name: key.default for key in keys if key.default is not None}
         return {**defaults, **found}
 
@@ -173,6 +212,8 @@ class _Reader:
     def expand(self, path: str, value: object) -> object:
         """`${VAR}` replaced, in texts, lists and tables of texts."""
         if isinstance(value, str):
+            if "${" in VARIABLE.sub("", value):
+                self.wrong(path, "has a ${ that begins no ${NAME}; defaults are not understood")
             return VARIABLE.sub(lambda match: self._variable(path, match[1]), value)
         if isinstance(value, list):
             return [self.expand(f"{path}[{n}]", item) for n, item in enumerate(value)]
@@ -193,10 +234,18 @@ class _Reader:
 
 def _near(name: str, known: object) -> str:
     names = sorted(known)  # type: ignore[call-overload]
-    near = get_close_matches(name, names, n=1)
-    if near:
-        return f"; did you mean {near[0]!r}?"
+    if near := nearest(name, names):
+        return f"; did you mean {near!r}?"
     return f"; known: {', '.join(names)}" if names else ""
+
+
+def _misfit(given: object, expanded: object, kind: Kind) -> str:
+    """What a value is, and what it should be. A word that is none of a few is quoted."""
+    if not (kind.names and isinstance(given, str) and 0 < len(given) <= WORD):
+        return f"is {_shown(expanded)}; expected {kind.words}"
+    near = nearest(given, kind.names)
+    asked = f"did you mean {near!r}? " if near else ""
+    return f"is {given!r}; {asked}expected {kind.words}"
 
 
 def _shown(value: object) -> str:

@@ -23,7 +23,7 @@ from statistics import median
 import msgspec
 
 from understudy.core.health import Change, State
-from understudy.gateway.admin import barred
+from understudy.gateway.admin import News, barred
 from understudy.gateway.app import JSON, Gateway, Route
 from understudy.gateway.http import Reply, Request
 from understudy.gateway.lanes import Lane, Standing, lanes
@@ -64,12 +64,14 @@ class Feed:
         self._past = past
         self._theirs = Past()  # what our siblings told of
         self._ledger: deque[Entry] = deque(maxlen=ENTRIES)
+        self._news = News()
         self.gather: Callable[[], Awaitable[None]] | None = None  # asks our siblings
         self.others: Sequence[Glimpse] = ()  # what they said last
 
     def change(self, change: Change) -> None:
         """A listener of the health tracker."""
-        self._enter((self.gateway.wall(), change))
+        if self._news.has(change):
+            self._enter((self.gateway.wall(), change))
 
     def take(self, others: Sequence[Glimpse]) -> None:
         """What siblings saw since they were last asked is told as if it had been seen here."""

@@ -19,6 +19,7 @@ class Kind:
 
     words: str
     fits: Callable[[object], bool]
+    names: tuple[str, ...] = ()  # all there are, if they are words
 
 
 def _number(least: float, words: str) -> Kind:
@@ -37,7 +38,7 @@ def _whole(least: int, words: str) -> Kind:
 
 
 def _one_of(*names: str) -> Kind:
-    return Kind(f"one of {', '.join(names)}", lambda v: v in names)
+    return Kind(f"one of {', '.join(names)}", lambda v: v in names, names)
 
 
 def _texts(value: object) -> bool:
@@ -120,7 +121,7 @@ GATEWAY = (
     Key("tracing", FLAG, "OpenTelemetry spans; needs its SDK and an exporter, set by OTEL_* variables", False),
 )
 PROVIDER = (
-    Key("dialect", _one_of(*DIALECTS), "what it speaks; that of its vendor if there is one"),
+    Key("dialect", _one_of(*DIALECTS), "what it speaks; without one what its vendor speaks, else openai"),
     Key("vendor", TEXT, "a row of the catalogue, if the provider's own name is none"),
     Key("base_url", URL, "where it is"),
     Key("api_key", TEXT, "its key"),
@@ -141,8 +142,8 @@ POLICY = (
     Key("degrade_seconds", SECONDS, "how long a refused credential sits out", 300),
     Key("session_seconds", SECONDS, "how long a credential without credits sits out", 1800),
     Key("max_wait", WAIT, "wait so long for a benched target if all are benched", 2),
-    Key("budget_ratio", WAIT, "retries allowed per request, over all requests", 0.2),
-    Key("budget_rate", WAIT, "retries allowed per second in any case", 10),
+    Key("budget_ratio", _number(0, "a ratio, 0 or more"), "retries allowed per request, over all requests", 0.2),
+    Key("budget_rate", _number(0, "retries a second, 0 or more"), "retries allowed per second in any case", 10),
 )
 HEALTH = (
     Key("threshold", COUNT, "consecutive failed attempts that bench a target", 2),
