@@ -76,12 +76,20 @@ function headline() {
   const rows = new Map(store.lanes.flatMap((lane) => lane.targets.map((row) => [row.target, row])));
   const out = [...rows.values()].filter((row) => !row.tried).map((row) => row.target);
   const dark = store.lanes.filter((lane) => !lane.head).map((lane) => lane.name);
+  const unsure = store.lanes.filter((lane) => lane.head && !lane.targets.some(sure)).map((lane) => lane.name);
+  const rest = unsure.length ? `${listed(unsure)} ${unsure.length === 1 ? "has" : "have"} only unproven targets` : "every chain still answers";
   const title = at("headline");
-  put(title, "data-mood", dark.length ? "bad" : out.length ? "mixed" : "good");
+  put(title, "data-mood", dark.length ? "bad" : out.length || unsure.length ? "mixed" : "good");
   if (!rows.size) say(title, "No chain has been used yet");
   else if (dark.length) say(title, `Nobody can answer ${listed(dark)} now`);
-  else if (out.length) say(title, `${listed(out)} ${out.length === 1 ? "sits" : "sit"} out; every chain still answers`);
+  else if (out.length) say(title, `${listed(out)} ${out.length === 1 ? "sits" : "sit"} out; ${rest}`);
+  else if (unsure.length) say(title, `Nobody sits out; ${rest}`);
   else say(title, rows.size === 1 ? "The one target can be asked" : `All ${rows.size} targets can be asked`);
+}
+
+/** May it be tried, and is nothing known that speaks against it? */
+function sure(row) {
+  return row.tried && row.state !== "unproven";
 }
 
 function listed(names) {

@@ -1,5 +1,7 @@
 // Elements from values. Texts are only ever set as text.
 
+import { parts } from "./words.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 
 /** h("p", {class: "hint", onclick: go}, "text", child) */
@@ -27,6 +29,14 @@ export const at = (id) => document.getElementById(id);
 /** Change a text only if it is another: less for the browser, and for screen readers. */
 export function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
+}
+
+/** A name that is cut in its middle where room is short: the model stays in sight. */
+export function name(element, text) {
+  if (element.textContent === text) return;
+  element.classList.add("cut");
+  element.title = text;
+  element.replaceChildren(...parts(text).map((part, n) => part && h("span", { class: ["place", "stem", "end"][n] }, part)).filter(Boolean));
 }
 
 export function put(element, name, value) {

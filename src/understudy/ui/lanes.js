@@ -1,6 +1,6 @@
 // Chains as lanes of targets, in the order they are asked.
 
-import { at, h, Keyed, put, say } from "./dom.js";
+import { at, h, Keyed, name, put, say } from "./dom.js";
 import { left, plural, STATES } from "./words.js";
 
 const MOST = 8; // lanes drawn unless all are wanted; those in trouble come first
@@ -79,10 +79,12 @@ class Card {
     this.note = h("span", { class: "note" });
     this.gauge = h("i", { class: "gauge", "aria-hidden": "true" });
     this.next = h("span", { class: "next" }, "next");
+    const model = h("span", { class: "model" });
+    name(model, row.target.slice(cut + 1));
+    model.title = row.target;
     this.element = h("li", { class: "card" },
       h("div", { class: "card-name" },
-        h("span", { class: "provider" }, row.target.slice(0, cut)), this.next,
-        h("span", { class: "model", title: row.target }, row.target.slice(cut + 1))),
+        h("span", { class: "provider" }, row.target.slice(0, cut)), this.next, model),
       h("div", { class: "card-state" }, this.dot, this.state, this.time),
       this.note,
       h("button", { type: "button", class: "why", "aria-label": `why? ${row.target}`, onclick: onWhy }, "why?"),
@@ -113,7 +115,7 @@ class Card {
 function note(row) {
   if (row.state === "counting") return `${plural(row.failures, "failure")} in a row`;
   if (row.state === "degraded" && row.credentials > 1) return `${row.credentials_out} of ${row.credentials} keys out`;
-  if (!row.bench || row.state === "healthy") return "";
+  if (!row.bench || row.state === "healthy" || row.state === row.bench.fault) return "";
   const blame = (row.bench.fault ?? row.bench.why) || "no reason given";
   return { operator: `operator: ${row.bench.why || "no reason given"}`, remote: `${blame}, told by another process` }[row.bench.source] ?? blame;
 }

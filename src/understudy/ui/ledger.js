@@ -2,7 +2,7 @@
 
 import { call } from "./api.js";
 import { at, h, Keyed, put, say } from "./dom.js";
-import { clock, left, plural, short, sentence } from "./words.js";
+import { clock, inSeconds, left, plural, sentence } from "./words.js";
 
 const SHOWN = 40; // lines of the history
 const TIMES = { "1 minute": 60, "10 minutes": 600, "1 hour": 3600, "1 day": 86400 };
@@ -107,7 +107,7 @@ class Mark {
 }
 
 function entry(line) {
-  const length = line.seconds === undefined ? "" : line.seconds === null ? "until cleared" : `${short(line.seconds)} s`;
+  const length = line.seconds === undefined ? "" : line.seconds === null ? "until cleared" : inSeconds(line.seconds);
   const facts = [length, line.fault, line.source && `by ${line.source}`, line.why].filter(Boolean).join(" · ");
   return h("li", {}, h("time", {}, clock(line.at)),
     h("div", {}, h("b", { "data-kind": line.kind }, line.kind), " ", h("code", {}, line.key), facts ? h("p", { class: "hint" }, facts) : null));

@@ -1,6 +1,6 @@
 // The timeline: a row a request, a segment an attempt. Only rows in sight exist as elements.
 
-import { at, h, say } from "./dom.js";
+import { at, h, name, say } from "./dom.js";
 import { another } from "./store.js";
 import { clock, COLOURS, kind, span, why, word } from "./words.js";
 
@@ -167,10 +167,9 @@ class Row {
     this.element.hidden = false;
     this.element.dataset.outcome = request.outcome;
     say(this.time, clock(request.at));
-    say(this.model, request.model || "–");
-    this.model.title = request.model;
+    name(this.model, request.model || "–");
     const served = request.outcome === "ok" ? request.target : request.attempts.at(-1) && request.outcome !== "refused" ? word(request.attempts.at(-1)) : request.outcome;
-    say(this.result, request.outcome === "ok" ? served : `${request.status} ${request.outcome}`);
+    name(this.result, request.outcome === "ok" ? served : `${request.status} ${request.outcome}`);
     this.result.title = served;
     say(this.took, span(request.seconds));
     say(this.button, request.outcome === "ok" ? "story" : "why?");

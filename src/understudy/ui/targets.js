@@ -1,6 +1,6 @@
 // Every target in numbers: attempts, how many went on to another, time to the first content.
 
-import { at, h, Keyed, put, say } from "./dom.js";
+import { at, h, Keyed, name, put, say } from "./dom.js";
 import { Bars, Line } from "./charts.js";
 import { percent, rate, span, STATES } from "./words.js";
 import { SECONDS } from "./store.js";
@@ -36,7 +36,8 @@ export class Targets {
     say(this.more, this.all ? "Show fewer" : `Show all ${targets.length} targets`);
     this.keyed.show(this.all ? targets : targets.slice(0, FEW), (target) => target);
     const seconds = this.store.span();
-    say(at("window"), seconds < SECONDS ? `the last ${seconds} seconds` : "the last two minutes");
+    const window = seconds < SECONDS ? `the last ${seconds} seconds` : "the last two minutes";
+    say(at("window"), `${window} · failover share: its turns that went on to the next target`);
   }
 }
 
@@ -51,8 +52,10 @@ class Target {
     this.line = new Line("first content");
     this.first = h("span", { class: "number" });
     const cell = (label, ...children) => h("td", { role: "cell", "data-label": label }, h("div", { class: "cell" }, ...children));
+    const named = h("span", { class: "name" });
+    name(named, target);
     this.element = h("tr", { role: "row" },
-      h("th", { scope: "row", role: "rowheader" }, this.dot, h("span", { class: "name", title: target }, target)),
+      h("th", { scope: "row", role: "rowheader" }, this.dot, named),
       cell("Attempts", this.bars.element, this.rate),
       cell("Failover share", h("span", { class: "meter", "aria-hidden": "true" }, this.share), this.part),
       cell("First content", this.line.element, this.first));
