@@ -1,4 +1,4 @@
-"""Clients from before there were tools ask with `functions`, and are answered so by whoever serves."""
+"""Who asks with `functions`, as before there were tools, is answered so by whoever serves."""
 
 from __future__ import annotations
 
