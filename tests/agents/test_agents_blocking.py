@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import threading
 
 import pytest
 
-from tests.agents.rig import TASK, House, fails, later, ok, run, task
-from understudy.agents import AgentRegistry, AgentResponse, IntentEnvelope, Router
+from tests.agents.rig import TASK, House, fails, later, ok, raises, run, task
+from understudy.agents import AgentRegistry, AgentResponse, ErrorCode, IntentEnvelope, Router
 from understudy.agents.blocking import Bridge
 
 
@@ -61,6 +62,18 @@ def test_an_interrupt_of_an_async_agent_leaves_the_bridge_usable() -> None:
         house.router.route_sync(task())
     assert house.router.route_sync(task("direct", target_agent="b")).payload == "b"
     house.router.close()
+
+
+@pytest.mark.parametrize("strategy", ["fallback", "broadcast", "parallel"])
+def test_an_agent_that_meets_a_cancelled_thread_is_a_failure_and_no_cancellation(
+    strategy: str,
+) -> None:
+    meets = later(raises(concurrent.futures.CancelledError("theirs")))
+    house = House(a=meets, b=later(ok("b")), require_determinism=False)
+    assert house.router.route_sync(task(strategy)).payload == "b"
+    house.router.close()
+    (error,) = [end.error for end in house.record.ends if end.agent == "a"]
+    assert (error.code, error.message) == (ErrorCode.INTERNAL_AGENT_ERROR, "theirs")
 
 
 def test_a_coroutine_that_suspends_is_refused_rather_than_lost() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from enum import StrEnum
 
 import pytest
 from hypothesis import given
@@ -23,6 +24,7 @@ from understudy.agents import (
     read_envelope,
     read_record,
     read_response,
+    replay,
     write,
 )
 
@@ -162,6 +164,24 @@ def test_a_code_from_the_wire_that_nobody_knows_becomes_an_internal_error_with_a
     assert error == ErrorInfo(
         ErrorCode.INTERNAL_AGENT_ERROR, "wet", True, {"unknown_code": "FLOOD"}
     )
+
+
+class Weather(StrEnum):
+    FLOOD = "FLOOD"
+
+
+def test_a_code_is_its_text_however_it_is_written() -> None:
+    assert ErrorInfo("RATE_LIMIT", "x").code is ErrorCode.RATE_LIMIT
+    assert type(ErrorInfo(Weather.FLOOD, "x").code) is str
+    assert ErrorInfo(Weather.FLOOD, "x") == ErrorInfo("FLOOD", "x")
+
+
+def test_a_record_keeps_a_code_that_nobody_knows_and_replays() -> None:
+    house = House(a=fails(code=Weather.FLOOD), b=fails(code=Weather.FLOOD))  # type: ignore[arg-type]
+    house.route()
+    record = read_record(write(house.record))
+    assert record == house.record
+    assert replay(record).same
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])

@@ -78,22 +78,24 @@ class Bridge:
 
 
 class _Leaving:
-    """KeyboardInterrupt or SystemExit on its way out. Raised by a task it would end the loop."""
+    """Something on its way out that a task must not raise; see `carried`."""
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
 
 
 async def carried(work: Awaitable[T]) -> T | _Leaving:
-    """What a task may do instead of `work`: it never raises what would end the event loop."""
+    """What a task may do instead of `work`: it never raises what would end the event loop, nor
+    what would be taken for its own cancellation on another thread.
+    """
     try:
         return await work
-    except (KeyboardInterrupt, SystemExit) as error:
+    except (KeyboardInterrupt, SystemExit, concurrent.futures.CancelledError) as error:
         return _Leaving(error)
 
 
 def arrived(result: T | _Leaving) -> T:
-    """The result of something that was carried; here the two are raised after all."""
+    """The result of something that was carried; what was leaving is raised here after all."""
     if isinstance(result, _Leaving):
         raise result.error
     return result

@@ -97,7 +97,7 @@ def _plain(value: object) -> object:
 
 
 class _Error(msgspec.Struct):
-    """As `ErrorInfo`, but with a code that we may not know."""
+    """As `ErrorInfo`, but a code that we do not know becomes INTERNAL_AGENT_ERROR, with a note."""
 
     code: str
     message: str = ""
@@ -105,8 +105,11 @@ class _Error(msgspec.Struct):
     details: dict[str, object] = msgspec.field(default_factory=dict)
 
     def info(self) -> ErrorInfo:
-        # `ErrorInfo` translates what is no `ErrorCode`.
-        return ErrorInfo(self.code, self.message, self.retryable, self.details)  # type: ignore[arg-type]
+        told = ErrorInfo(self.code, self.message, self.retryable, self.details)
+        if isinstance(told.code, ErrorCode):
+            return told
+        details = {**self.details, "unknown_code": self.code}
+        return replace(told, code=ErrorCode.INTERNAL_AGENT_ERROR, details=details)
 
 
 class _Response(msgspec.Struct):

@@ -32,11 +32,11 @@ class ErrorCode(StrEnum):
 class ErrorInfo(msgspec.Struct, frozen=True):
     """One failure. `retryable` is advice for the caller; it never changes a route.
 
-    A code of one's own becomes INTERNAL_AGENT_ERROR, here as over the wire, and stands in the
-    details as `unknown_code`.
+    An agent may have codes of its own. They are passed on as they are, except over the wire: see
+    `codec`.
     """
 
-    code: ErrorCode
+    code: str  # an `ErrorCode`, however it was written, if there is one of that name
     message: str
     retryable: bool = False
     details: dict[str, object] = msgspec.field(default_factory=dict)
@@ -52,10 +52,8 @@ class ErrorInfo(msgspec.Struct, frozen=True):
     def _translate(self, code: str) -> None:
         if not isinstance(code, str):
             raise TypeError(f"an error's code is a text, not {code!r}")
-        known = _CODES.get(code)
-        if known is None:
-            force_setattr(self, "details", {**self.details, "unknown_code": code})
-        force_setattr(self, "code", known or ErrorCode.INTERNAL_AGENT_ERROR)
+        # A text of a class of its own would not be written as JSON.
+        force_setattr(self, "code", _CODES.get(code) or str.__str__(code))
 
     def copy(self, by: Copy = copied) -> ErrorInfo:
         """The same failure for somebody who might edit its details."""
