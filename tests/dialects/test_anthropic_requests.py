@@ -65,6 +65,16 @@ def test_a_system_message_between_turns_stays_where_its_client_put_it() -> None:
     assert asked(request)["messages"] == turns
 
 
+def test_neighbouring_system_messages_between_turns_stay_two() -> None:
+    turns = [
+        {"role": "user", "content": "a"},
+        {"role": "system", "content": "now in verse"},
+        {"role": "system", "content": "and softly"},
+        {"role": "user", "content": "b"},
+    ]
+    assert asked(read({"messages": turns}))["messages"] == turns
+
+
 def test_neighbours_of_one_role_become_one_turn_and_results_come_first() -> None:
     call, other = ToolCall("c1", "f"), ToolCall("c2", "g")
     messages = (

@@ -168,6 +168,28 @@ def test_careless_servers_are_understood() -> None:
     assert last.parts == (Text("a"), Reasoning("b"), Text("c"), ToolCall("t", "f"))
 
 
+def test_a_strange_event_is_passed_over_whatever_its_fields_are() -> None:
+    strange = {"type": "weather", "index": "north", "delta": {"type": "rain", "text": 5}}
+    response = heard(DIALECT, frames(START, strange, *HELLO, ending("end_turn"), STOP))[0][-1]
+    assert isinstance(response, Response)
+    assert response.parts == (Text("Grüß"),)
+
+
+def test_a_strange_delta_says_nothing_over_what_the_known_ones_said() -> None:
+    strange = {"type": "mood_delta", "text": "gone", "mood": "good"}
+    said = block(0, {"type": "text", "text": ""}, {"type": "text_delta", "text": "a"}, strange)
+    response = heard(DIALECT, frames(START, *said, ending("end_turn"), STOP))[0][-1]
+    assert isinstance(response, Response)
+    assert response.parts == (Text("a", {"mood": "good"}),)
+
+
+def test_after_a_fallback_the_model_that_served_is_named() -> None:
+    fell = block(0, {"type": "fallback", "to": {"model": "claude-sonnet-4-6"}})
+    response = heard(DIALECT, frames(START, *fell, *HELLO, ending("end_turn"), STOP))[0][-1]
+    assert isinstance(response, Response)
+    assert (response.model, response.text) == ("claude-sonnet-4-6", "Grüß")
+
+
 def test_a_stream_beats_with_every_piece_of_content_and_with_nothing_else() -> None:
     call = block(
         0, {"type": "tool_use", "id": "t", "name": "f", "input": {}}, {"type": "input_json_delta"}

@@ -43,6 +43,18 @@ def test_counts_on_every_chunk_are_totals() -> None:
     assert (response.text, response.model, response.id) == ("ab", "g", "r")
 
 
+def test_what_a_chunk_does_not_repeat_still_holds() -> None:
+    counts = {"promptTokenCount": 5, "candidatesTokenCount": 2}
+    bare = {"candidates": [{"content": {"parts": [{"text": "b"}]}, "index": 0}]}
+    response = final(
+        DIALECT, sse(chunk({"text": "a"}, usageMetadata=counts), bare, chunk(finish="STOP"))
+    )
+    assert response.usage == Usage(5, 2, reasoning_apart=True)
+    bare["candidates"][0]["finishReason"] = "STOP"
+    response = final(DIALECT, sse(chunk({"text": "a"}, usageMetadata=counts), bare))
+    assert (response.usage, response.id) == (Usage(5, 2, reasoning_apart=True), "r")
+
+
 def test_thinking_is_gathered_until_its_signature() -> None:
     events, _ = heard(
         DIALECT,

@@ -22,12 +22,13 @@ def split(own: Role, parts: Iterable[Part]) -> list[tuple[Role, tuple[Part, ...]
 def merged(messages: Iterable[Message]) -> list[Message]:
     """Neighbours that are one turn on such a wire as one message: tool results come first.
 
-    The role of a turn is `user`, `assistant` or `system`; results are a user's.
+    The role of a turn is `user`, `assistant` or `system`; results are a user's. System prompts
+    stay apart: where they may stand among the turns, each says for itself how long it holds.
     """
     turns: list[Message] = []
     for message in messages:
         role: Role = "user" if message.role == "tool" else message.role
-        if turns and turns[-1].role == role:
+        if turns and turns[-1].role == role != "system":
             last = turns.pop()
             parts, extra = (*last.parts, *message.parts), {**last.extra, **message.extra}
             turns.append(Message(role, parts, extra))

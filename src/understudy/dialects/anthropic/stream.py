@@ -1,7 +1,9 @@
 """A Messages stream read as it comes: deltas at once, tool calls when they are whole.
 
-Counts in `message_delta` are totals: they replace those of `message_start`. Unknown events and
-unknown deltas are let through into the block they belong to, or passed over.
+Counts in `message_delta` are totals: they replace those of `message_start`. Unknown events are
+passed over, whatever their fields are; unknown deltas go into the block they belong to, but never
+over what the known ones say. After a fallback on Anthropic's side the model that served is named
+by the block that tells of it.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import msgspec
 
 from understudy.dialects.anthropic.response import read_answered, read_response, response_of
 from understudy.dialects.base import Garbled
-from understudy.dialects.extras import kept
+from understudy.dialects.extras import given, kept
 from understudy.dialects.framed import FramedReader
 from understudy.dialects.json_access import (
     Halves,
@@ -46,6 +48,7 @@ class _Wire(msgspec.Struct):
 
 _DECODER = msgspec.json.Decoder(_Wire)
 _SILENT = frozenset(("ping", "keepalive"))
+_GROWN = frozenset(("type", "text", "thinking", "input"))  # what only deltas of their own change
 _STARTS: dict[str, dict[str, Json]] = {
     "text_delta": {"type": "text"},
     "thinking_delta": {"type": "thinking"},
@@ -66,11 +69,11 @@ class _Block:
         return text(self.start.get(kind)) if self.start.get("type") == kind else ""
 
     def add(self, delta: dict[str, Json]) -> None:
-        """A rare delta: a citation joins the list, anything else replaces the field."""
+        """A rare delta: a citation joins the list, another field is the block's from now on."""
         for key, value in delta.items():
             if key == "citation":
                 self.start["citations"] = [*items(self.start.get("citations")), value]
-            elif key != "type":
+            elif key not in _GROWN:
                 self.start[key] = value
 
     def finished(self) -> dict[str, Json]:
@@ -161,6 +164,9 @@ class AnthropicReader(FramedReader):
         self._blocks[whole(value.get("index")) or 0] = block
         if block.start.get("type") not in ("text", "thinking"):
             self.beats += 1
+        if block.start.get("type") == "fallback":
+            named = text(obj(block.start.get("to")).get("model"))
+            self._message = {**self._message, **given(model=named)}
         if said := block.start_text("text"):
             events.append(TextDelta(said))
         if said := block.start_text("thinking"):
@@ -200,6 +206,15 @@ def _decoded(data: bytes, halves: Halves) -> _Wire:
     try:
         return _DECODER.decode(encode(value))
     except msgspec.DecodeError as error:
-        if not obj(value).get("error"):
+        if obj(value).get("error"):
+            return _Wire("error")
+        if not text(obj(value).get("type")):
             raise Garbled(f"no stream event ({error}): {excerpt(data)}") from error
-    return _Wire("error")
+    return _strange(obj(value))
+
+
+def _strange(value: dict[str, Json]) -> _Wire:
+    """An event of a kind we do not know, with such fields of ours as have our types."""
+    delta = obj(value.get("delta"))
+    said = {name: text(delta.get(name)) for name in ("type", "text", "thinking", "partial_json")}
+    return _Wire(text(value["type"]), whole(value.get("index")) or 0, _Delta(**said))

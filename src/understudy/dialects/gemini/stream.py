@@ -67,7 +67,7 @@ class GeminiReader(PayloadReader):
     _others: Others = field(default_factory=Others)
     _calls: int = 0
     _chunks: int = 0
-    _plain: bytes = b""  # the last chunk of plain text: its envelope is read once, at the end
+    _envelope: _Plain | None = None  # of the chunks of plain text: read once, at the end
 
     def _split(self, data: bytes) -> list[bytes]:
         return self._payloads.feed(data)
@@ -96,18 +96,26 @@ class GeminiReader(PayloadReader):
             return False
         self._chunks += 1
         self.beats += 1
-        self._plain = payload
+        if before := self._envelope:  # what a chunk does not repeat still holds
+            seen.usageMetadata = seen.usageMetadata or before.usageMetadata
+            seen.modelVersion = seen.modelVersion or before.modelVersion
+            seen.responseId = seen.responseId or before.responseId
+        self._envelope = seen
         self._parts.add(Text(said))
         events.append(TextDelta(said))
         return True
 
     def _recall(self) -> None:
-        """The envelope of chunks that were read quickly; each repeats those before it."""
-        if self._plain:
-            chunk = obj(decode(self._plain))
-            self._chunk |= kept(chunk, ("candidates",))
-            self._candidate |= kept(first_candidate(chunk), ("content",))
-            self._plain = b""
+        """The envelope of the chunks that were read quickly, as they last told it."""
+        if seen := self._envelope:
+            told = {
+                "usageMetadata": seen.usageMetadata,
+                "modelVersion": seen.modelVersion,
+                "responseId": seen.responseId,
+            }
+            found: dict[str, Json] = {k: decode(bytes(raw)) for k, raw in told.items() if raw}
+            self._chunk |= kept(found, ())
+            self._envelope = None
 
     def _add(self, chunk: dict[str, Json], events: list[Event]) -> None:
         self._chunks += 1
