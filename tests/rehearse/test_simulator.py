@@ -10,12 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.chaos.histories import drawn
 from understudy import AVAILABILITY, FAIL_FAST, Cooldown, Fault
+from understudy.core.target import Attempt
+from understudy.core.walk import Try
 from understudy.providers.base import Patience
 from understudy.rehearse.chance import SIZE, Chance, constant
+from understudy.rehearse.flight import Flight
 from understudy.rehearse.scenario import Limit, Nature, Outage, Role, Scenario, Traffic
 from understudy.rehearse.score import Scores, score, share_of
-from understudy.rehearse.simulator import Simulator, arrivals
+from understudy.rehearse.simulator import LEAVE, Simulator, arrivals
 from understudy.rehearse.tally import Tally
 
 SECOND = Nature(latency=constant(1.0), first_content=constant(0.5), fails_in=constant(0.25))
@@ -90,6 +94,65 @@ def test_the_callers_deadline_is_shared_and_blames_nobody() -> None:
     tally, _ = played(scenario)
     assert tally.latencies == [3.0 + 1.0]  # half of six seconds, then the next
     assert tally.benches == []
+
+
+@pytest.mark.parametrize("ours", [120.0, 0.0])
+def test_who_falls_silent_while_working_is_waited_for_no_longer_than_its_caller_waits(
+    ours: float,
+) -> None:
+    dying = Role(
+        "a/m",
+        SECOND,
+        (Outage(0.5, 99.0, Fault.STALL_PRE_FIRST_BYTE),),
+        patience=Patience(response=ours),
+    )
+    scenario = chain(dying, Role("b/m", SECOND), seconds=1.0, timeout=6.0)
+    tally, _ = played(scenario)
+    assert tally.latencies == [3.0 + 1.0]  # half of six seconds, then the next
+    assert tally.benches == []
+
+
+@pytest.mark.parametrize("ours", [60.0, 0.0])
+def test_a_stream_that_falls_silent_ends_with_its_callers_time(ours: float) -> None:
+    nature = replace(SECOND, tokens_per_second=constant(100.0))
+    silent = Outage(1.0, 99.0, Fault.STALL_PRE_FIRST_BYTE)
+    head = Role("a/m", nature, (silent,), patience=Patience(idle=ours))
+    traffic = replace(STEADY, streams=1.0)
+    tally, scores = played(Scenario("silent", (head, Role("b/m")), traffic, 1.0, timeout=6.0))
+    assert (scores.broken, tally.end) == (1, 6.0)
+    assert tally.benches == []
+
+
+def test_a_refusal_that_takes_too_long_is_silence() -> None:
+    slow = replace(SECOND, fails_in=constant(60.0))
+    head = Role("a/m", slow, (Outage(-1.0, 99.0),), patience=Patience(response=4.0))
+    tally, _ = played(chain(head, Role("b/m", SECOND), seconds=1.0))
+    assert tally.failures == {("a/m", "stall_pre_first_byte"): 1}
+    assert tally.latencies == [4.0 + 1.0]
+
+
+class Overtime:
+    """Notes who was still at it when the caller's time was up."""
+
+    def __init__(self, timeout: float) -> None:
+        self.timeout = timeout
+        self.found: list[float] = []
+
+    def told(self, flight: Flight, what: object, now: float) -> None:
+        if what is not LEAVE and now > flight.arrived + self.timeout + 1e-6:
+            self.found.append(now - flight.arrived)
+
+    def tried(self, flight: Flight, step: Try, now: float) -> None: ...
+    def attempt(self, flight: Flight, attempt: Attempt) -> None: ...
+    def ended(self, flight: Flight, outcome: str, error: Exception | None) -> None: ...
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_no_misfortune_makes_a_request_last_longer_than_its_caller_waits(seed: int) -> None:
+    scenario = replace(drawn(Random(seed)), timeout=3.0)
+    overtime = Overtime(3.0)
+    Simulator(scenario, seed=seed, watch=overtime).run()
+    assert overtime.found == []
 
 
 def test_a_rate_limit_lets_its_bucket_through_and_says_when_to_come_back() -> None:

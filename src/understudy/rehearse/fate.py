@@ -6,7 +6,8 @@ gets as far as content as two. Everything the watchdog would do is worked out he
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 from understudy.core.errors import OutOfTime, ProviderError, Stall
 from understudy.core.faults import Fault
@@ -48,12 +49,11 @@ def fate(actor: Actor, flight: Flight, step: Try, now: float, draw: float) -> tu
     outage = actor.outage(now)
     wait = actor.admits(step.credential, now)
     if flight.bad:
-        return (_refusal(actor, Fault.PERMANENT, now),)
+        return (_refusal(actor, flight, step, now, Fault.PERMANENT),)
     if outage is not None and outage.fault is not None:
         return _failing(actor, flight, step, now, outage.fault)
     if wait:
-        hint = actor.role.limit is not None and actor.role.limit.hint
-        return (_refusal(actor, Fault.RATE_LIMIT, now, wait if hint else None),)
+        return (_refusal(actor, flight, step, now, Fault.RATE_LIMIT, wait),)
     struck = _struck(actor, draw)
     if struck is not None:
         return _failing(actor, flight, step, now, struck)
@@ -69,9 +69,18 @@ def _struck(actor: Actor, draw: float) -> Fault | None:
     return None
 
 
-def _refusal(actor: Actor, fault: Fault, now: float, hint: float | None = None) -> Beat:
+def _refusal(
+    actor: Actor, flight: Flight, step: Try, now: float, fault: Fault, wait: float = 0.0
+) -> Beat:
+    """It says no. Who takes longer over that than anybody waits is cut off; a request that is bad
+    is seen to be at a glance, before that."""
+    hint = wait if wait and actor.role.limit is not None and actor.role.limit.hint else None
     error = ProviderError(fault, actor.role.key, STATUS.get(fault), hint, message="simulated")
-    return Beat(now + actor.failing[actor.bits(BITS)], error, 0.0, billed=False)
+    at = now + actor.failing[actor.bits(BITS)]
+    limited = _limited(actor, flight, step, now)
+    if at > limited.at and not flight.bad:
+        return limited
+    return Beat(min(at, limited.at), error, 0.0, billed=False)
 
 
 def _failing(
@@ -87,7 +96,7 @@ def _failing(
             return (last,)
         error = ProviderError(fault, actor.role.key, 200, message="simulated: nothing came")
         return (Beat(last.at, error),)
-    return (_refusal(actor, fault, now),)
+    return (_refusal(actor, flight, step, now, fault),)
 
 
 def _breaking(actor: Actor, flight: Flight, step: Try, now: float) -> tuple[Beat, ...]:
@@ -110,18 +119,18 @@ def _working(actor: Actor, flight: Flight, step: Try, now: float, slow: float) -
         end = now + slow * actor.plain_seconds(flight.tokens)
         limited = _limited(actor, flight, step, now)
         beat = Beat(end, ANSWER) if end <= limited.at else limited
-        return (_survived(actor, flight, now, beat, None),)
+        return (_survived(actor, flight, step, now, beat),)
     first = now + slow * actor.firsts[actor.bits(BITS)]
     limited = _limited(actor, flight, step, now)
     if first > limited.at:
-        return (_survived(actor, flight, now, limited, None),)
-    begun = _survived(actor, flight, now, Beat(first, COMMITTED), None)
+        return (_survived(actor, flight, step, now, limited),)
+    begun = _survived(actor, flight, step, now, Beat(first, COMMITTED))
     if begun.told is not COMMITTED:
         return (begun,)
     end = first + slow * flight.tokens / actor.speeds[actor.bits(BITS)]
     over = step.deadline
     last = Beat(end, ANSWER) if end <= over else Beat(over, OutOfTime("time was up"), 0.5)
-    return (begun, _survived(actor, flight, first, last, first))
+    return (begun, _finished(actor, step, first, last))
 
 
 def _limited(actor: Actor, flight: Flight, step: Try, now: float) -> Beat:
@@ -135,33 +144,33 @@ def _limited(actor: Actor, flight: Flight, step: Try, now: float) -> Beat:
     return Beat(now + late, OutOfTime("no time left"), 0.0)
 
 
-def _survived(
-    actor: Actor, flight: Flight, since: float, beat: Beat, committed: float | None
-) -> Beat:
-    """The beat, or what an outage that begins before it makes of it."""
-    outage = _fatal(actor, since, beat.at)
+def _survived(actor: Actor, flight: Flight, step: Try, now: float, beat: Beat) -> Beat:
+    """The beat, or what an outage that begins before it makes of it. No content has come yet."""
+    outage = _fatal(actor, now, beat.at)
     if outage is None:
         return beat
-    span = beat.at - since
-    share = (outage.start - since) / span if span > 0 else 1.0
-    if committed is None:
-        if outage.fault in SILENT:
-            return beat if isinstance(beat.told, Stall) else _hung(actor, flight, since, share)
+    share = (outage.start - now) / (beat.at - now)
+    if outage.fault not in SILENT:
         return Beat(outage.start, _lost(actor, Fault.TRANSIENT), share)
-    if outage.fault in SILENT and actor.role.patience.idle > 0:
-        idle = actor.role.patience.idle
-        stall = Stall("mid_stream", actor.candidate.target.provider, idle)
-        return Beat(outage.start + idle, stall, share)
+    limited = _limited(actor, flight, step, now)
+    return beat if beat.at == limited.at else replace(limited, share=share)
+
+
+def _finished(actor: Actor, step: Try, first: float, beat: Beat) -> Beat:
+    """The same for the end of a stream whose first content has come."""
+    outage = _fatal(actor, first, beat.at)
+    if outage is None:
+        return beat
+    share = (outage.start - first) / (beat.at - first)
+    idle = actor.role.patience.idle
+    quiet = outage.start + idle if idle > 0 else math.inf
+    if outage.fault in SILENT and step.deadline < quiet:
+        return Beat(step.deadline, OutOfTime("time was up"), share)
+    if outage.fault in SILENT and quiet < math.inf:
+        return Beat(quiet, Stall("mid_stream", actor.candidate.target.provider, idle), share)
     # A target that fails in ways of its own says so in an event; others just hang up.
     fault = Fault.UNKNOWN if outage.fault is Fault.UNKNOWN else Fault.STALL_MID_STREAM
     return Beat(outage.start, _lost(actor, fault), share)
-
-
-def _hung(actor: Actor, flight: Flight, since: float, share: float) -> Beat:
-    patience = actor.role.patience
-    own = patience.first_byte if flight.stream else patience.response
-    stall = Stall("pre_first_byte", actor.candidate.target.provider, own)
-    return Beat(since + own, stall, share)
 
 
 def _fatal(actor: Actor, since: float, until: float) -> Outage | None:
