@@ -81,6 +81,29 @@ def test_an_event_that_is_none_is_seen(line: bytes, garbled: bool) -> None:
     assert scanned("openai", [b'data: {"a":1}\n\n', line]).garbled is garbled
 
 
+GOOD = (
+    b'data: {"a":1}\n\n',
+    b'data:{"a":{}}\r\n\r\n',
+    b': a comment {"a"\n\n',
+    b'id: 7\nevent: x\n:HTTP_STATUS/200\ndata: {"a":"<b>"}\n\n',
+    b'data: {"a":\ndata: 1}\n\n',
+    b"data: [DONE]\n\n",
+    b"\r\n",
+)
+BAD = (b'data: {"a":1\n\n', b"data: Bad Gateway\n\n", b'id: 7\ndata:{"a":1}, {"a"\r\n\r\n')
+
+
+@given(st.lists(st.sampled_from(GOOD)), st.sampled_from(BAD), st.lists(st.sampled_from(GOOD)))
+def test_an_event_that_is_none_is_found_where_it_stands_however_the_others_are_written(
+    before: list[bytes], bad: bytes, after: list[bytes]
+) -> None:
+    fine, scan = Scan("anthropic"), Scan("anthropic")
+    fine.feed(b"".join([*before, *after]))
+    scan.feed(b"".join([*before, bad, *after]))
+    assert not fine.garbled
+    assert (scan.garbled, scan.good) == (True, len(b"".join(before)))
+
+
 def test_a_line_that_is_none_is_seen_where_there_are_no_labels() -> None:
     good = b'{"message":{"content":"a"},"done":false}\n'
     for bad in (b'{"model": "x", "mes\n', b"oops\n", b"<html>\n"):

@@ -7,6 +7,7 @@ so is every quote. Where something looks like an error or an end, those events a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -19,6 +20,11 @@ RESPONSES_END = (b"completed", b"incomplete", b"failed", b"cancelled")
 QUIET_MAX = 4096  # bytes within which an event that says nothing has said so
 BRACE = ord("{")
 REASONS = ("finish_reason", "finishReason", "blockReason")
+# Events as nearly all are: an object, whole and on one line. `*+` and `++` never look back.
+_OBJECT = rb"\{[^\n]*+(?:(?<=\})|(?<=\}\r))"
+_FIELDS = rb"(?:(?:event|id|retry)?:[^\n]*+\n)*+"  # a field without a name is a comment
+EVENTS = re.compile(rb"(?:%b(?:data: ?(?:%b|\[DONE\]\r?)\n)?\r?\n)++" % (_FIELDS, _OBJECT))
+LINES = re.compile(rb"(?:%b\n|\r?\n)++" % _OBJECT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +90,8 @@ class Scan:
 
     __slots__ = (
         "_finish",
-        "_label",
         "_marks",
-        "_opens",
+        "_plain",
         "_seen",
         "alive",
         "error",
@@ -98,8 +103,7 @@ class Scan:
 
     def __init__(self, dialect: str) -> None:
         self._marks = marks = MARKS[dialect]
-        self._label = b"\n" + marks.label
-        self._opens = b"\ndata: {" if marks.label else b"\n{"
+        self._plain = EVENTS.fullmatch if marks.label else LINES.fullmatch
         self._seen = b""  # the last events
         self.over = False
         self._finish = b""  # where, it seems, the answer's end was told, not the stream's
@@ -122,11 +126,7 @@ class Scan:
             self.error = _error(self._objects(window))
         if _any(marks.usage, window):
             self._note_usage(window)
-        # Counting is cheap: only where it does not come out even is a closer look taken.
-        starts = window.count(self._opens)
-        ends = window.count(b"}\n") + window.count(b"}\r\n")
-        others = window.count(self._label, 0, -1) - starts
-        if starts != ends or others > window.count(b"\ndata: [DONE]"):
+        if not self._plain(data):
             self._judge(data)
         if BRACE in data:
             self.alive = not (_any(marks.quiet, data[:QUIET_MAX]) and self._only_quiet(data))
