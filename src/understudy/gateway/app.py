@@ -18,6 +18,7 @@ from understudy.gateway.http import Reply, Request
 from understudy.gateway.record import Failure, Hearer, Opening, Reader, Record
 from understudy.gateway.refusals import JSON, apologise
 from understudy.gateway.surfaces import Surfaces
+from understudy.gateway.unfit import Unfit
 from understudy.gateway.visit import Route, Visit
 
 __all__ = ["JSON", "Gateway", "Route"]
@@ -77,11 +78,16 @@ class Gateway:
             self.trouble(error)
             apologise(reply, self.surfaces.spoken(request.path))
 
-    def refuse(self, path: str, status: int, why: str) -> bytes:
+    def has_route(self, method: str, path: str) -> bool:
+        """Is this a question about the gateway, and not to a model?"""
+        return (method, path) in self.routes
+
+    def refuse(self, path: str, problem: Unfit) -> bytes:
         """The body for something that never became a request; see `Server`."""
         dialect = self.surfaces.spoken(path)
         opening = Opening(self.new_id(), dialect.name, "", False, "", self.wall())
-        body = encode(dialect.write_error(status, why, "invalid_request"))
+        status, why = problem.status, problem.why
+        body = encode(dialect.write_error(status, why, problem.kind))
         self.hear(Record(opening, status, "refused", 0.0, sent=len(body), reason=why))
         return body
 

@@ -36,7 +36,7 @@ class Landlord(Protocol):
     """What a connection needs of its server."""
 
     application: Application
-    refusal: Callable[[str, int, str], bytes]
+    refusal: Callable[[str, Unfit], bytes]
     limits: ServerLimits
     stopping: bool
     last_visits: bool
@@ -47,6 +47,8 @@ class Landlord(Protocol):
 
     def opened(self, connection: Connection) -> None: ...
     def closed(self, connection: Connection) -> None: ...
+    def admits(self, method: str, path: str) -> bool:
+        """May this be asked though all places are taken?"""
 
 
 class Connection(asyncio.Protocol):
@@ -76,6 +78,7 @@ class Connection(asyncio.Protocol):
         "on_url",
         "paused",
         "resumed",
+        "spare",
     )
 
     def __init__(self, server: Landlord) -> None:
@@ -103,6 +106,7 @@ class Connection(asyncio.Protocol):
         self.paused = False
         self.resumed: Callable[[], object] | None = None
         self.deadline = 0.0
+        self.spare = False  # all places are taken, and this one is kept for operators
 
     # -- from the event loop ------------------------------------------------------------------
 
@@ -115,7 +119,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         begun = self._reading
-        if not begun:
+        if not begun and not self.spare:
             known = self._server.heads.find(data)
             if known is not None and len(known[1]) <= self._server.limits.body:
                 return self._asked(*known)
@@ -191,6 +195,8 @@ class Connection(asyncio.Protocol):
             if self._parser.get_method() == b"CONNECT":
                 raise unfit.no_proxy()
             return
+        if self.spare:
+            self._ask_leave()
         self._in_head = False
         self._headers = headers = {k.lower(): v for k, v in self._fields.items()}
         length = headers.pop(b"content-length", None)
@@ -198,6 +204,16 @@ class Connection(asyncio.Protocol):
             raise unfit.too_large(self._server.limits.body)
         if b"expect" in headers and self._reply is None:
             self._invite()
+
+    def _ask_leave(self) -> None:
+        assert self._parser is not None
+        if not self._server.admits(self._parser.get_method().decode("latin-1"), self._path):
+            raise unfit.CROWDED
+
+    @property
+    def _path(self) -> str:
+        """Of the request that is arriving."""
+        return b"".join(self._url).partition(b"?")[0].decode("latin-1")
 
     def _invite(self) -> None:
         """A client may wait for this before it sends its body. HTTP/1.0 does not know it."""
@@ -244,7 +260,8 @@ class Connection(asyncio.Protocol):
     def _asked(self, head: Head, body: bytes) -> None:
         server = self._server
         kind = OldReply if head.old else Reply
-        reply = kind(self, head.keep and not (server.stopping or server.last_visits))
+        keep = head.keep and not (self.spare or server.stopping or server.last_visits)
+        reply = kind(self, keep)
         request = Request(head, body, self._peer)
         if self._reply is None and not self._busy:
             return self._serve(request, reply)
@@ -305,9 +322,7 @@ class Connection(asyncio.Protocol):
         self._server.loop.call_exception_handler(told)
         if reply.started:
             return self.abort()
-        why = "the gateway itself failed; its log says how"
-        body = self._server.refusal(request.path, 500, why)
-        reply.send(500, JSON, body)
+        reply.send(500, JSON, self._server.refusal(request.path, unfit.BROKEN))
         self.over()
 
     # -- from replies and the server ----------------------------------------------------------
@@ -364,8 +379,7 @@ class Connection(asyncio.Protocol):
         if self._reply is not None:  # nonsense behind a good request, which is answered first
             self._reply.keep = False
             return self._transport.pause_reading()
-        path = b"".join(self._url).partition(b"?")[0].decode("latin-1")
-        body = self._server.refusal(path, problem.status, problem.why)
+        body = self._server.refusal(self._path, problem)
         Reply(self, keep=False).send(problem.status, JSON + problem.headers, body)
         self._part()
 

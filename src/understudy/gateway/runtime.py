@@ -144,6 +144,7 @@ class Runtime:
             gateway, gateway.refuse, limits=self.opened.house.limits, clock=time.monotonic
         )
         self.server.room, self.server.crowded = room(setup.files), self._crowded
+        self.server.open_to = gateway.has_route
         access = self.opened.house.rules.access_log
         self.lines = LogLines(write, gateway.wall, access=access, later=_later)
         self._scribe = self._begin_journal()

@@ -15,12 +15,18 @@ from understudy.gateway.connection import Application, Connection
 from understudy.gateway.doors import cannot_listen
 from understudy.gateway.heads import Heads
 from understudy.gateway.http import ServerLimits
+from understudy.gateway.unfit import Unfit
 from understudy.providers.outbox import Outbox
 
 __all__ = ["Application", "Server"]
 
 LAST_WORDS = 0.5  # seconds for what those are told who are cut off
+SPARE = 16  # places for operators' questions when all others are taken
 TICK = 1.0  # seconds between looks at the clock; deadlines here are coarse on purpose
+
+
+def nothing(method: str, path: str) -> bool:
+    return False
 
 
 class Server:
@@ -29,7 +35,7 @@ class Server:
     def __init__(
         self,
         application: Application,
-        refusal: Callable[[str, int, str], bytes],
+        refusal: Callable[[str, Unfit], bytes],
         *,
         limits: ServerLimits = ServerLimits(),  # noqa: B008 - frozen
         clock: Clock,
@@ -41,6 +47,7 @@ class Server:
         self.last_visits = False  # answers ask their clients not to come back
         self.room = limits.connections  # that there are files for
         self.crowded: Callable[[int], None] | None = None  # told how many were turned away
+        self.open_to: Callable[[str, str], bool] = nothing  # method and path, whatever the crowd
         self.now = clock()
         self._clock = clock
         self._connections: set[Connection] = set()
@@ -123,9 +130,17 @@ class Server:
     def opened(self, connection: Connection) -> None:
         self._connections.add(connection)
         connection.deadline = self.now + self.limits.read_seconds
-        if len(self._connections) > self.most:
+        over = len(self._connections) - self.most
+        connection.spare = over > 0
+        if over > SPARE:
             self._turned_away += 1
             connection.abort()
+
+    def admits(self, method: str, path: str) -> bool:
+        free = len(self._connections) <= self.most  # by now, though not when it was opened
+        admitted = free or self.open_to(method, path)
+        self._turned_away += not admitted
+        return admitted
 
     def closed(self, connection: Connection) -> None:
         self._connections.discard(connection)
