@@ -86,6 +86,7 @@ GOALS = (
     Goal("streams to LiteLLM", "stream 16", "litellm", "stream 16", 15),
     Goal("plain to Portkey", "plain 32", "portkey", "plain 32", 15),
     Goal("streams to Portkey", "stream 16", "portkey", "stream 16", 15),
+    Goal("bulk streams to Portkey", "bulk stream 16", "portkey", "bulk stream 16", 15),
 )
 
 

@@ -54,6 +54,7 @@ CASES = (
     Case("translated 32", "translated", 32, means="OpenAI in, Anthropic out"),
     Case("failing 32", "failing", 32, means="the head answers 500 each time, the next one serves"),
     Case("stream 16", "live", 16, True, "streams of 64 chunks as fast as they come"),
+    Case("bulk stream 16", "bulk", 16, True, "streams of 64 chunks that come all at once"),
     Case("translated stream 16", "translated", 16, True, "the same, translated"),
     Case("paced 32", "paced", 32, True, "streams of 64 chunks, 5 ms apart"),
 )
@@ -61,6 +62,7 @@ CASES = (
 # What each upstream does; see upstream.c.
 UPSTREAMS = {
     "live": "ok:0",
+    "bulk": "ok",
     "dead": "500",
     "busy": "429",
     "paced": "ok:5000",
@@ -122,7 +124,7 @@ def put_up() -> Iterator[tuple[Stage, str]]:
 
 
 def direct(stage: Stage) -> Side:
-    doors = {name: Door(stage.ports[name]) for name in ("live", "paced")}
+    doors = {name: Door(stage.ports[name]) for name in ("live", "bulk", "paced")}
     return Side("direct", "", doors)
 
 
@@ -130,7 +132,7 @@ def nginx(stage: Stage) -> Side:
     binary = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
     if binary is None:
         raise Missing("nginx is not installed; on Debian: apt install nginx-light")
-    names = ("live", "paced", "failing")
+    names = ("live", "bulk", "paced", "failing")
     ports = dict(zip(names, free_ports(len(names)), strict=True))
     folder = stage.folder / "nginx"
     folder.mkdir(exist_ok=True)
@@ -151,7 +153,7 @@ def ours(stage: Stage) -> Side:
         told = version("understudy")
     except PackageNotFoundError:
         told = "of this checkout"
-    names = ("live", "paced", "translated", "failing", "benched", "crowd")
+    names = ("live", "bulk", "paced", "translated", "failing", "benched", "crowd")
     return _ours(stage, ("ours", told), names, ALIKE)
 
 
@@ -177,6 +179,7 @@ def our_config(port: int, upstreams: Mapping[str, int], more: str) -> str:
 
     chains = {
         "live": f"live/{MODEL}",
+        "bulk": f"bulk/{MODEL}",
         "paced": f"paced/{MODEL}",
         "crowd": f"crowd/{MODEL}",
         "translated": f"claude/{MODEL}",
@@ -197,7 +200,7 @@ def litellm(stage: Stage) -> Side:
     gateway_peers.set_up(peer)
     (port,) = free_ports(1)
     start = gateway_peers.litellm(port, stage.ports, stage.folder)
-    names = ("live", "paced", "translated", "failing")
+    names = ("live", "bulk", "paced", "translated", "failing")
     doors = {name: Door(port, name, AUTHORIZED) for name in names}
     return Side("litellm", peer.version, doors, start, exact=False)
 
@@ -206,9 +209,10 @@ def portkey(stage: Stage) -> Side:
     peer = PEERS["portkey"]
     gateway_peers.set_up(peer)
     (port,) = free_ports(1)
-    live, paced, dead = (stage.ports[name] for name in ("live", "paced", "dead"))
+    live, bulk, paced, dead = (stage.ports[name] for name in ("live", "bulk", "paced", "dead"))
     targets = {
         "live": (("openai", live),),
+        "bulk": (("openai", bulk),),
         "paced": (("openai", paced),),
         "failing": (("openai", dead), ("openai", live)),
         "translated": (("anthropic", live),),

@@ -103,7 +103,7 @@ def litellm(stage: Stage) -> Product:
     gateway_peers.set_up(peer)
     (port,) = free_ports(1)
     start = gateway_peers.litellm(
-        port, dict.fromkeys(("live", "paced", "dead"), port), stage.folder
+        port, dict.fromkeys(("live", "bulk", "paced", "dead"), port), stage.folder
     )
     # Started as for the speed figures, but with models of ours. JSON is YAML.
     (stage.folder / "litellm.yaml").write_text(json.dumps(litellm_config(stage)))
