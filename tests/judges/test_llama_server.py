@@ -147,10 +147,11 @@ def test_a_prompt_beyond_its_window_is_told_in_the_callers_dialect(
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"messages": "none"}, "Expected 'messages' to be an array"),
-        ({"temperature": "hot"}, "must be number"),
+        ({"messages": [{"role": "user"}]}, "must contain 'content'"),
+        ({"min_p": "low"}, "must be number"),
+        ({"grammar": "root ::= ("}, "failed to parse grammar"),
     ],
-    ids=["messages", "temperature"],
+    ids=["messages", "min_p", "grammar"],
 )
 def test_a_request_it_refuses_is_one_attempt_and_held_against_nobody(
     door: Door, wrong: dict[str, object], words: str, stream: bool
