@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -10,6 +11,7 @@ import pytest
 
 from tests.gateway.desk import DONE, HELLO, Line, Served, always, chunk, fronted
 from tests.rig import run
+from understudy.gateway.connection import Connection
 from understudy.gateway.server import SPARE
 
 STREAM = {**HELLO, "model": "chat", "stream": True}
@@ -78,6 +80,20 @@ def test_a_place_that_comes_free_is_anybodys() -> None:
             return [statuses[0], statuses[-1]]
 
     assert run(work()) == [503, 200]
+
+
+def test_who_was_turned_away_leaves_nothing_behind() -> None:
+    async def work() -> tuple[int, int]:
+        async with full_house() as (served, _, _):
+            for _ in range(20):
+                await served.ask(*ASK)
+            while served.runtime.server.open_connections > 2:
+                await asyncio.sleep(0)
+            gc.collect()
+            return sum(isinstance(thing, Connection) for thing in gc.get_objects()), 2
+
+    kept, inside = run(work())
+    assert kept == inside
 
 
 def test_beyond_the_spare_places_nobody_is_let_in() -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from understudy.gateway.connection import Connection
 from understudy.gateway.heads import MOST, Heads
 from understudy.gateway.http import Head, Reply, Request, ServerLimits
+from understudy.gateway.unfit import Unfit
 from understudy.providers.outbox import Outbox
 
 
@@ -66,8 +67,8 @@ class Door:
         reply.send(200, b"", b"ok")
         reply.over()
 
-    def refusal(self, path: str, status: int, why: str) -> bytes:
-        return f"{path} {status} {why}".encode()
+    def refusal(self, path: str, problem: Unfit) -> bytes:
+        return f"{path} {problem.status} {problem.why}".encode()
 
     def opened(self, connection: Connection) -> None: ...
 

@@ -208,7 +208,7 @@ class Connection(asyncio.Protocol):
     def _ask_leave(self) -> None:
         assert self._parser is not None
         if not self._server.admits(self._parser.get_method().decode("latin-1"), self._path):
-            raise unfit.CROWDED
+            raise unfit.crowded()
 
     @property
     def _path(self) -> str:

@@ -25,8 +25,14 @@ BROKEN = Unfit(500, "the gateway itself failed; its log says how", kind="interna
 SOON = b"retry-after: 1\r\n"
 # Another worker or replica is there at once.
 STOPPED = Unfit(503, "the gateway was stopped; ask again", SOON, "stopped")
-# Who is inside is served; places come free as those leave.
-CROWDED = Unfit(503, "all connections are taken; ask again", SOON, "crowded")
+
+
+# Those that are raised are made anew: an exception holds on to every frame it was raised through.
+
+
+def crowded() -> Unfit:
+    """Who is inside is served; places come free as those leave."""
+    return Unfit(503, "all connections are taken; ask again", SOON, "crowded")
 
 
 def no_proxy() -> Unfit:
