@@ -229,6 +229,33 @@ def test_a_word_of_pace_yields_to_a_purse_and_to_nothing_that_sounds_like_one(
 
 
 @pytest.mark.parametrize(
+    ("status", "word", "expected"),
+    [
+        (403, "server_error", Fault.TRANSIENT),
+        (403, "permission_error", Fault.AUTH),
+        (401, "server_error", Fault.AUTH),
+    ],
+)
+def test_a_door_is_not_shut_when_the_server_says_it_failed(
+    status: int, word: str, expected: Fault
+) -> None:
+    assert fault(status=status, body={"error": {"type": word, "message": "x"}}) is expected
+
+
+@pytest.mark.parametrize("status", [None, 200, 400])
+def test_a_parameter_a_model_no_longer_takes_is_not_the_model(status: int | None) -> None:
+    said = "The model returned the following errors: `temperature` is deprecated for this model."
+    body = {"error": {"message": said}}
+    assert fault(status=status, body=body) is Fault.PERMANENT
+
+
+def test_what_a_validator_quotes_from_the_request_says_nothing() -> None:
+    said = "Input should be a string [input_value={'a': 'insufficient_quota'}, input_type=dict]"
+    assert fault(status=400, body=said) is Fault.PERMANENT
+    assert fault(status=400, body={"error": {"message": said}}) is Fault.PERMANENT
+
+
+@pytest.mark.parametrize(
     ("said", "expected"),
     [
         ("the model returned an empty message", Fault.EMPTY_CONTENT),

@@ -36,6 +36,7 @@ def delay(
         ({"x-ratelimit-reset-after": "12"}, 12.0),
         ({"x-ai-ratelimit-retry-after": "24"}, 24.0),
         ({"ratelimit-reset": "42"}, 42.0),
+        ({"x-ms-retry-after-ms": "1250", "retry-after": "2"}, 1.25),
         ({"x-ratelimit-reset": "1792567740", **DATE}, 60.0),
         ({"x-ratelimit-reset": "1792567740000", **DATE}, 60.0),
         ({"anthropic-ratelimit-unified-reset": "1792567800", **DATE}, 120.0),
@@ -140,6 +141,9 @@ def test_an_upstreams_headers_quoted_in_the_body_are_read_like_headers() -> None
         ("Quota will be replenished in 00:04:05", 245.0),
         ("请在 30 秒后重试", 30.0),
         ("请等待 2 分钟后再试", 120.0),
+        ('quota [links {\n  url: "x"\n}\n, retry_delay {\n  seconds: 34\n}\n]', 34.0),
+        ("quota [retry_delay {\n  seconds: 2\n  nanos: 500000000\n}\n]", 2.5),
+        ('[m] [429]: {"error":{"message":"slower"}} (reset after 1m 30s)', 90.0),
     ],
 )
 def test_prose(said: str, seconds: float) -> None:

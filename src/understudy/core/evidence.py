@@ -80,6 +80,7 @@ _CLASS_HINTS = (
     *("Error", "Exception", "Exhausted", "occurred ("),
     *("code = ", "StatusCode", "Code: ", "('", '("'),
 )
+_ECHO = re.compile(r"input_value=.{0,2000}?(?=, input_type=|$)", re.S)  # pydantic: the request
 _TITLE = re.compile(r"<(title|h1)[^>]{0,200}>([^<]{1,300})", re.I)
 _DECODER = json.JSONDecoder()
 
@@ -93,6 +94,7 @@ class Facts:
     text: str = "\n"  # all messages, lower case, one a line, begins and ends with a newline
     messages: tuple[str, ...] = ()
     spelled: tuple[str, ...] = ()  # machine words put together of others: `no_balance`
+    asides: tuple[str, ...] = ()  # what a line says behind the JSON that is folded into it
     first_hand: tuple[str, ...] = ()  # messages, without those a router quotes and has judged
     delays: tuple[tuple[str, object], ...] = ()  # (squashed key, value), outermost first
     headers: tuple[tuple[str, object], ...] = ()  # an upstream's headers quoted in the body
@@ -145,6 +147,7 @@ class _Found:
     spelled: list[str] = field(default_factory=list)
     numbers: list[tuple[int, int]] = field(default_factory=list)
     messages: list[tuple[int, str, bool]] = field(default_factory=list)
+    asides: list[str] = field(default_factory=list)
     delays: list[tuple[str, object]] = field(default_factory=list)
     headers: list[tuple[str, object]] = field(default_factory=list)
     answer: Answer = NO_ANSWER
@@ -163,6 +166,7 @@ class _Found:
             text=f"\n{lines}\n",
             messages=texts,
             spelled=tuple(self.spelled),
+            asides=tuple(self.asides),
             first_hand=tuple(text for _, text, quoted in inner if not quoted),
             delays=tuple(self.delays),
             headers=tuple(self.headers),
@@ -319,6 +323,7 @@ class _Found:
     def message(self, text: str, depth: int, *, loose: bool = False) -> None:
         """A sentence, and whatever is folded into it: JSON, a repr, class names, numbers."""
         text = _cap(text.strip())
+        text = _ECHO.sub("", text) if "input_value=" in text else text
         if not text:
             return
         start = text.find("{")
@@ -331,10 +336,11 @@ class _Found:
     def folded(self, text: str, start: int, depth: int) -> bool:
         """Read what is folded into a message from `start` on; False if it is nothing of ours."""
         before = len(self.messages), len(self.codes), len(self.numbers)
-        inner = _decode_at(text, start)
+        inner, end = _decode_at(text, start)
         if inner is None:
             self.torn(text[start:], depth)
         else:
+            self.asides.append(text[end:].partition("\n")[0])
             self.dig(inner, depth, "")
         return before != (len(self.messages), len(self.codes), len(self.numbers))
 
@@ -382,10 +388,9 @@ def _ends(lines: list[str]) -> list[str]:
     return lines if len(lines) < 60 else lines[:30] + lines[-30:]
 
 
-def _decode_at(text: str, start: int) -> object:
+def _decode_at(text: str, start: int) -> tuple[object, int]:
+    """The JSON that begins there, and where it ends."""
     try:
-        value, _ = _DECODER.raw_decode(text, start)
+        return _DECODER.raw_decode(text, start)
     except (ValueError, RecursionError):
-        return None
-    inner: object = value
-    return inner
+        return None, start

@@ -60,6 +60,7 @@ _WAIT = re.compile(
 )
 _BARE = re.compile(r"retry.?after\W{0,4}$", re.I)
 _SPAN = re.compile(r"\bin (?:(\d{1,4})\.)?(\d{1,2}):([0-5]\d):([0-5]\d)\b")  # .NET: days.h:m:s
+_PROTO = re.compile(r"retry_delay \{\s{0,4}seconds: (\d{1,9})(?:\s{1,4}nanos: (\d{1,9}))?")
 _PROSE_CN = re.compile(r"(\d{1,9})\s?(毫秒|秒|分钟|小时|天)\s?(?:之?后|内)")
 _HTTP_DATE = re.compile(r"(\d{1,2})[ -]([A-Za-z]{3})[ -](\d{2,4}) (\d\d):(\d\d):(\d\d)")
 _RFC3339 = re.compile(
@@ -111,7 +112,7 @@ def retry_after(
         return found, "header"
     quoted = pairs(facts.headers) if facts.headers else {}
     found = _from_fields(facts.delays, base) or _from_headers(quoted, base)
-    found = found or _from_prose(facts.messages, base)
+    found = found or _from_prose((*facts.messages, *facts.asides), base)
     return found, "body" if found is not None else ""
 
 
@@ -226,6 +227,9 @@ def _from_prose(messages: Iterable[str], base: float | None) -> float | None:
 
 
 def _spoken(text: str) -> float | None:
+    proto = _PROTO.search(text) if "retry_delay" in text else None  # Google's clients in Python
+    if proto:
+        return _sane(float(proto[1]) + float(proto[2] or 0) / 1e9)
     for match in islice(_COUNT.finditer(text), 16):
         before = text[max(0, match.start() - 64) : match.start()]
         if (_WAIT if match[1] else _BARE).search(before):  # a bare number needs plainer words
@@ -293,6 +297,7 @@ def _listed(seconds: float | None) -> list[float]:
 # Headers that say it outright, the most exact first (official SDKs read them in this order).
 PLAIN: tuple[tuple[str, Callable[[str, float | None], float | None]], ...] = (
     ("retry-after-ms", _millis),
+    ("x-ms-retry-after-ms", _millis),
     ("retry-after", _moment),
     ("x-ratelimit-reset-after", _moment),
 )

@@ -120,8 +120,10 @@ MODEL = (
         Fault.MODEL_NOT_FOUND,
         Sample(400, '{"error":{"code":"model_decommissioned"}}'),
         codes="""
-            model_decommissioned model_deprecated model_retired model_disabled model_not_available
+            model_decommissioned model_deprecated model_retired model_disabled model_archived
+            model_is_deactivated model_not_available
             unavailable_model model_not_supported unsupported_model unsupported_model_error
+            unsupported_api_for_model
             dedicated_endpoint_not_running
         """,
     ),
@@ -270,6 +272,7 @@ FILTER = (
         codes="""
             content_filter content_policy_violation ContentPolicyViolationError
             image_content_policy_violation ResponsibleAIPolicyViolation moderation_blocked
+            cyber_policy
             prompt_blocked invalid_prompt safety_check_failed data_inspection_failed
             DataInspectionFailed InvalidParameter.DataInspection sensitive_words_detected
             SensitiveContentDetected InputTextSensitiveContentDetected
@@ -312,7 +315,7 @@ SICK = (
             ServiceUnavailableException UNAVAILABLE DEADLINE_EXCEEDED timeout_error
             gateway_timeout bad_gateway
         """,
-        status=(400, 404, 405, 422),
+        status=(400, 403, 404, 405, 422),
     ),
 )
 

@@ -45,7 +45,8 @@ STALL = (
             stall | pre_first_byte | first byte | first token | first chunk | first content
             first event
             no content event | firstbytetimeout | time to first | ttft
-            idle timeout waiting for sse | no data received | no chunk | no event | zero events
+            idle timeout waiting for sse | stream idle | no data received | no chunk | no event
+            zero events
             no … activity | without activity | inactivity
         """,
     ),
@@ -74,7 +75,8 @@ TRANSPORT = (
             connecterror | connectionerror | connectexception | closed connection
             closed the connection | closed by the remote | remote end closed | disconnected
             disconnect/reset | broken pipe | econnreset | econnrefused | econnaborted | eproto
-            epipe | enetunreach | ehostunreach | socket hang up | socket closed | socketerror
+            epipe | enetunreach | enetreset | enetdown | ehostunreach | ehostdown | socket hang up
+            socket closed | socketerror
             other side closed | und_err | fetch failed | failed to fetch | network error
             networkerror | network request failed | no route to host | net::err
             error sending request | stream ended | stream closed | stream was reset | stream error
@@ -95,7 +97,7 @@ TRANSPORT = (
             incomplete envelope | premature close | prematurely | remoteprotocolerror
             protocolerror | clientpayloaderror | payload is not completed | transferencoding
             content-length | chunkedencodingerror | invalid chunk | error decoding response body
-            error reading a body | readerror | before completion | without sending
+            error reading a body | readerror | before completion | without sending | ended without
             no response received | received no bytes | empty reply
         """,
     ),

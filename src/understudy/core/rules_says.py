@@ -22,6 +22,7 @@ LIES = (
             max_completion_tokens … exceed | max_output_tokens … exceed
             maxoutputtokens … supported range | completion_tokens is limited
             max_tokens * cannot exceed | length of max output
+            max tokens must be less than | maximum output for
         """,
     ),
     Rule(
@@ -42,9 +43,9 @@ LIES = (
             unknown parameter | unsupported parameter | unrecognized request argument
             unrecognized parameter | unexpected parameter | unexpected keyword argument
             extra inputs are not permitted | missing required parameter | only support stream
-            only supports stream
+            only supports stream | is deprecated for this model
         """,
-        status=(400, 422),
+        status=(0, 400, 422),
     ),
     Rule(
         "a template that the messages do not fit",
@@ -140,7 +141,8 @@ CONTEXT = (
             request too large | request is too large | request too long
             request is too long | request body too large
             request body is too large | request entity too large
-            request exceeds the maximum size | request size exceeds | payload size exceeds
+            request exceeds the maximum size | request size exceeds | message size … exceeds
+            payload size exceeds
             payload too large | payload is too large | content too large
             string too long … maximum length 1048576 | string too long … maximum length 256000
         """,
@@ -202,7 +204,8 @@ WINDOW = (
             5-hour | 5 hour | session usage limit | session limit | too many requests
             too many concurrent | concurrency limit | concurrent request
             max organization concurrency | request limit reached | call rate | throttled
-            usage limit reached | hit your … limit | limit … resets | capacity exceeded
+            usage limit reached | hit your … limit | limit … resets | (reset after
+            capacity exceeded
             并发 | 频率
         """,
         unless=(402, *SERVER),

@@ -42,7 +42,8 @@ MODEL = (
             model … no longer available | model … no longer supported | model … no longer exist
             model … no longer served | model … no longer offered | model … decommissioned
             model … deprecated | model … retired | model … discontinued | model … sunset
-            model … removed | end of its life | end of life | provider as legacy | 已下线
+            model … deactivated | model … removed | end of its life | end of life
+            provider as legacy | 已下线
         """,
         unless=(429,),
     ),
@@ -65,7 +66,8 @@ MODEL = (
         Fault.MODEL_NOT_FOUND,
         Sample(403, '{"message":"You do not have access to the model with this ID"}'),
         says="""
-            have access to … model | allowed to access … model | access to model
+            have access to … model | access to … models | allowed to access … model
+            access to model
             access the model | not allowed to use … model | permission to use … model
             model is gated | to access the requested model
             verified to use the model | not included in … plan | plan not support model
@@ -168,7 +170,7 @@ FILTER = (
             moderation | sensitive content | inappropriate content | content exists risk
             blocked input | blocked output | safety polic | safety reasons | prohibited content
             guardrail | matched public code | responsible ai | content you provided … blocked
-            prompt blocked | prompt was blocked
+            prompt blocked | prompt was blocked | blocked due to safety | blocked due to prohibited
             response was blocked | 敏感 | 不安全 | 审核 | 违规
         """,
         unless=(429, 401),

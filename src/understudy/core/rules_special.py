@@ -85,6 +85,15 @@ PAIRS = (
         says="over budget | exceededbudget | budget has been exceeded",
     ),
     Rule(
+        "a model behind a word for keys",
+        Fault.MODEL_NOT_FOUND,
+        Sample(
+            401, '{"error":{"type":"auth_error","message":"API Key not allowed to access model."}}'
+        ),
+        codes="auth_error",
+        says="not allowed to access model | not allowed to call model",
+    ),
+    Rule(
         "overflow beside a money word",
         Fault.CONTEXT_LENGTH,
         Sample(400, '{"error":{"code":"insufficient_quota","message":"maximum context length"}}'),

@@ -76,7 +76,8 @@ WORDS = (
             connection_error APIConnectionError bad_gateway gateway_timeout timeout_error Timeout
             APITimeoutError RequestTimeOut DEADLINE_EXCEEDED ABORTED CANCELLED UNKNOWN
             ModelErrorException ModelStreamErrorException ModelTimeoutException
-            ModelNotReadyException generation incomplete_generation stream_error finish:error
+            ModelNotReadyException generation incomplete_generation stream_error stream_read_error
+            finish:error
             do_request_failed bad_response_status_code network_error malformed_response
             malformed_function_call
         """,
@@ -129,7 +130,7 @@ BARE = (
         Sample(None, "Resource exhausted"),
         says="""
             resource exhausted | resource has been exhausted | request limit | throttl
-            reached the limit | reached your limit | 稍后重试
+            reached the limit | reached your limit
         """,
         status=SILENT,
     ),
@@ -163,7 +164,8 @@ BARE = (
             server error | server had an error | bad gateway | try again later | timed out
             timeout | deadline exceeded | upstream | busy | canceled | cancelled | aborted
             heavy load | high load | heavy traffic | high traffic | loading | failed to generate
-            finish_reason: error
+            finish_reason: error | no slots available | 稍后重试 | 稍后再试 | 繁忙 | 网络 | 超时
+            服务器 | 系统错误 | 系统异常 | 暂时不可用
         """,
         status=SILENT,
     ),
