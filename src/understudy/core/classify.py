@@ -26,12 +26,19 @@ from understudy.core.testimony import Told, tell, unfold
 
 CODES = by_code(STRONG)
 GENERIC = by_code((WORDS,))
+NOTED = frozenset(CODES) | frozenset(GENERIC)
 KINDS = {name: rule for rule in TYPES for name in rule.words()}
 STATUSES = {number: rule for rule in STATUS for number in rule.status}
 SENTENCES, LAST_WORDS = Phrasebook.of(SPOKEN), sayings(BARE)
 GONE, SILENCE, PIPE = sayings(LEFT), sayings(STALL), sayings(CALLER_PIPE)
 TOO_SLOW, BROKEN = sayings(SLOW), sayings(TRANSPORT)
-TWOFOLD = tuple((frozenset(map(squash, r.words())), sayings((r,)), r) for r in PAIRS)
+TWOFOLD = tuple((sayings((rule,)), rule) for rule in PAIRS)
+UNCODED = tuple(place for place, rule in enumerate(PAIRS) if not rule.codes)
+CODED = {  # words to the places of the pairs that ask for them
+    word: tuple(n for n, pair in enumerate(PAIRS) if word in map(squash, pair.words()))
+    for rule in PAIRS
+    for word in map(squash, rule.words())
+}
 TYPE_HEADERS = ("x-amzn-errortype", "x-amz-error-type", "x-ms-error-code")
 
 SHORT_WAIT = 3600.0  # seconds; a 402 that ends within it is a matter of pace
@@ -200,11 +207,12 @@ def _answer(case: Case) -> Found | None:
 
 
 def _twofold(case: Case) -> Found | None:
-    words = {code for _, code in case.facts.codes}
-    for codes, phrases, rule in TWOFOLD:
-        if (codes and not codes & words) or not holds(rule, case.status, case.provider):
-            continue
-        if not phrases or any(said(case.facts.text, phrases)):
+    coded = {place for _, code in case.facts.codes for place in CODED.get(code, ())}
+    for place in sorted(coded.union(UNCODED)) if coded else UNCODED:
+        phrases, rule = TWOFOLD[place]
+        if holds(rule, case.status, case.provider) and (
+            not phrases or any(said(case.facts.text, phrases))
+        ):
             return rule, f"status {case.status}"
     return None
 
@@ -230,7 +238,7 @@ def _sentences(case: Case) -> Found | None:
 
 def _spelled(case: Case) -> Found | None:
     """A machine word nobody has noted may still say in so many words what it means."""
-    words = [w for w in case.facts.spelled if not {squash(w)} & (CODES.keys() | GENERIC.keys())]
+    words = [w for w in case.facts.spelled if squash(w) not in NOTED]
     told = [PARTS.sub(" ", word).lower() for word in words]
     return _hear(SENTENCES.said("\n{}\n".format("\n".join(told))), case) if told else None
 

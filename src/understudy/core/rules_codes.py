@@ -123,7 +123,7 @@ MODEL = (
             model_decommissioned model_deprecated model_retired model_disabled model_archived
             model_is_deactivated model_not_available
             unavailable_model model_not_supported unsupported_model unsupported_model_error
-            unsupported_api_for_model
+            unsupported_api_for_model ModelProtocolUnsupported
             dedicated_endpoint_not_running
         """,
     ),

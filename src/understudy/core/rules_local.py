@@ -98,7 +98,7 @@ TRANSPORT = (
             protocolerror | clientpayloaderror | payload is not completed | transferencoding
             content-length | chunkedencodingerror | invalid chunk | error decoding response body
             error reading a body | readerror | before completion | without sending | ended without
-            no response received | received no bytes | empty reply
+            no response received | received no bytes | empty reply from
         """,
     ),
     Rule(

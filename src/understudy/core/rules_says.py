@@ -196,6 +196,15 @@ WINDOW = (
         unless=(402,),
     ),
     Rule(
+        "a purse behind the name of a status",
+        Fault.OUT_OF_CREDITS,
+        Sample(None, "status 429 Too Many Requests: You exceeded your current quota, url: x"),
+        says="""
+            429 too many requests … current quota | 429 too many requests … insufficient
+            429 too many requests … balance
+        """,
+    ),
+    Rule(
         "short window",
         Fault.RATE_LIMIT,
         Sample(429, '{"error":"you have reached your session usage limit, upgrade"}'),
@@ -226,7 +235,7 @@ MONEY = (
             no credits remaining | no credits available | have no credits | any credits
             all available credits | credits … depleted | credits … exhausted | credits … expired
             more credits | purchase credits | credit limit | can only afford | zero balance | 余额
-            欠费 | 充值 | 额度不足 | 额度已用尽
+            欠费 | 充值 | 额度不足 | 额度已用尽 | 配额已用尽 | 配额不足 | 美元预算 | 预算不足
         """,
     ),
     Rule(
@@ -262,6 +271,7 @@ MONEY = (
         says="""
             requires a subscription | requires a pro subscription | subscription required
             subscription … expired | inactive subscription | upgrade to a paid
+            upgrade to plus | upgrade to pro
             upgrade for access | upgrade your plan to | paid plan | plan … expired
             trial … expired | trial … ended
             套餐已到期

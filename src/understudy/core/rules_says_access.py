@@ -114,7 +114,8 @@ CREDENTIAL = (
             security token | refresh token | sign in again
             log in again
             login again | token is invalid | token is expired | token has expired
-            token expired | token seems invalid | invalid access token | invalid authentication
+            token expired | jwt expired | invalid jwt | token seems invalid
+            invalid access token | invalid authentication
             invalid credentials | authentication fail | authentication error | locate credentials
             authorization fail
             load credentials | default credentials | credential is only authorized | oauth token

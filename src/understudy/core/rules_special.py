@@ -6,6 +6,7 @@ from understudy.core.faults import Fault
 from understudy.core.rules import Rule, Sample
 from understudy.core.rules_codes import PACE
 
+GOOGLE = ("gemini", "google", "vertex")
 DASHSCOPE = ("dashscope", "qwen", "alibaba", "aliyun", "bailian")
 
 # All given conditions of a row must hold here: codes and says too.
@@ -36,6 +37,27 @@ PAIRS = (
         Fault.OUT_OF_CREDITS,
         Sample(429, '{"error":{"details":[{"violations":[{"quotaValue":"0"}]}]}}'),
         codes="quotavalue0",
+    ),
+    Rule(
+        "a Google plan with none of it",
+        Fault.OUT_OF_CREDITS,
+        Sample(429, "429 You exceeded your current quota, limit: 0, model: x", "gemini"),
+        says="limit: 0, | limit: 0$",
+        provider=GOOGLE,
+    ),
+    Rule(
+        "Google calls every limit a quota",
+        Fault.RATE_LIMIT,
+        Sample(429, "429 You exceeded your current quota, check your plan and billing", "gemini"),
+        says="exceeded your current quota",
+        provider=GOOGLE,
+    ),
+    Rule(
+        "a quota of a minute",
+        Fault.RATE_LIMIT,
+        Sample(429, '{"error":{"message":"exceeds tpm/rpm limit","code":"insufficient_quota"}}'),
+        codes="insufficient_quota",
+        says="tpm/rpm | tpm limit | rpm limit | per minute | per min | per second",
     ),
     Rule(
         "exhausted purse",

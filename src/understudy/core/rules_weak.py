@@ -117,7 +117,7 @@ BARE = (
         says="""
             empty response | response is empty | response was empty | response empty
             response_empty | empty completion | returned an empty
-            returned empty | no content … returned | returned no content
+            returned empty | no content … returned | returned no content | returned no text
             no response was returned | not return a response | not provide any assistant
             no candidates | none were returned | no output generated | no usable output
             for empty content | empty output | empty model output
