@@ -16,6 +16,7 @@ LEFT = (
             cancellederror | canceled by the user | canceled by client | cancelled by client
             cancelled by the user | cancelled by user | canceled by user | user aborted
             aborted by user | aborted by the user | request was aborted | operation was aborted
+            operation aborted
             request aborted | aborterror | downstream disconnect | caller went away
             generatorexit | cancelederror | err_canceled | closing transport | clientabort
             client prematurely | client reset | client has gone | client went away

@@ -70,7 +70,7 @@ LIES = (
         "two readings of a refused model",
         Fault.AUTH,
         Sample(403, '{"message":"not authorized to access model y or it does not exist"}'),
-        says="not authorized to access model … not exist",
+        says="not authorized to access model … not exist | denied on resource",
         status=(401, 403),
     ),
 )
@@ -247,7 +247,7 @@ MONEY = (
             past invoices | overdue | unpaid | arrear | credit card | add funds | top up
             recharge | billing limit | billing hard limit | billing_hard_limit | billing details
             billing … enabled | enable billing | billing is not | billing account
-            check your billing | billed users | prepaid | prepayment
+            check your billing | billed users | prepaid | prepayment | in good standing
         """,
     ),
     Rule(
