@@ -20,7 +20,7 @@ A message names the thing, shows what was found and says what would be right. No
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Self, TypeVar
 
 from understudy.core.faults import Fault
@@ -208,25 +208,24 @@ def bare(error: E) -> E:
     A traceback holds the frames it went through, and with them the request and its bytes. An
     error that those frames know in turn would keep all of it alive until the collector comes.
     """
-    link: BaseException | None = error
-    for _ in range(LINKS):
-        if link is None:
-            break
+    for link in _links(error):
         link.__traceback__ = None
-        link = link.__cause__ or link.__context__
     return error
 
 
 def is_ours(error: BaseException) -> bool:
     """Was it our own machine that failed? Then no target is to blame."""
+    return any(isinstance(link, OSError) and link.errno in OURS for link in _links(error))
+
+
+def _links(error: BaseException) -> Iterator[BaseException]:
+    """The error, what caused it, and so on."""
     link: BaseException | None = error
     for _ in range(LINKS):
         if link is None:
-            break
-        if isinstance(link, OSError) and link.errno in OURS:
-            return True
+            return
+        yield link
         link = link.__cause__ or link.__context__
-    return False
 
 
 def untied(error: E) -> E:

@@ -325,7 +325,7 @@ class HealthTracker:
     def _sweep(self, now: float) -> None:
         """Forget keys that have been quiet for long: callers may name models without end."""
         stale = now - 2 * self.cooldown.cap
-        gone: Iterable[str] = [
+        gone = [
             key
             for key, mark in self._marks.items()
             if mark.touched < stale and mark.closed_until < stale

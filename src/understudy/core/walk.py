@@ -180,11 +180,9 @@ class _Trip:
     def free(self, accounts: tuple[Account, ...]) -> tuple[Account, ...]:
         """Those that nobody benched while others were tried."""
         health = self.stage.health
-        return (
-            accounts
-            if health is None or not accounts
-            else tuple(a for a in accounts if not is_out(a, health))
-        )
+        if health is None or not accounts:
+            return accounts
+        return tuple(a for a in accounts if not is_out(a, health))
 
     def skip(self, candidate: Candidate, hurdle: Obstacle) -> None:
         now = self.stage.clock()
@@ -277,7 +275,7 @@ class _Attempt(Call):
         trip.failures[self.candidate.key] = self._failure(verdict)
         trip.record(self._line("failed", verdict, then, seconds))
         if then not in {"retry", "rotate"}:
-            self.trip.release(self.candidate, self.started)
+            trip.release(self.candidate, self.started)
         if then == "stop":
             raise self._last_word()
         return then
