@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from understudy.commands.lints import LINTS, Scene
+from understudy.core.words import plural
 from understudy.gateway.build import exposed, furnish, unwritable
 from understudy.gateway.config import examine, unfilled
 from understudy.providers.dial import dial
@@ -70,7 +71,7 @@ def render(findings: Sequence[Finding]) -> str:
     if not findings:
         return "nothing to mend"
     counts = [
-        f"{count} {level}" + ("s" if count > 1 else "")
+        plural(count, level)
         for level in (ERROR, WARNING)
         if (count := sum(finding.level == level for finding in findings))
     ]

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from understudy.core.errors import SpecError
 from understudy.core.spec import elements
 from understudy.core.target import Target
-from understudy.core.words import nearest
+from understudy.core.words import meant
 from understudy.gateway.config import Config
 from understudy.gateway.house import House
 from understudy.gateway.keys import PROVIDER
@@ -222,9 +222,8 @@ def _unused_models(scene: Scene) -> Found:
         assert isinstance(models, dict)
         for model in models:
             if model not in used and (used or not scene.house.rules.allow_specs):
-                near = nearest(model, used)
-                asked = f"; did you mean {near!r}?" if near else ""
-                yield f"providers.{name}.models.{model}", f"no alias leads to this model{asked}"
+                what, asked = "no alias leads to this model", meant(model, used)
+                yield f"providers.{name}.models.{model}", f"{what}; {asked}" if asked else what
 
 
 # -- numbers ----------------------------------------------------------------------------------

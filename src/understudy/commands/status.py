@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from understudy.commands.parser import Unreachable
 from understudy.commands.remote import Desk, Told
 from understudy.commands.screen import Screen, Table
-from understudy.core.words import in_seconds
+from understudy.core.words import in_seconds, plural
 
 SAMPLE = re.compile(r"understudy_(\w+?)(?:\{(.*)\})? ([0-9.eE+-]+)$")
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
@@ -164,17 +164,13 @@ def headline(now: Look, before: Look | None = None) -> str:
     parts = [
         f"{now.health['status']}, policy {now.health['policy']}",
         f"{now.health['in_flight']} in flight",
-        _plural(total, "request") + ("" if rate is None else f" ({rate:.3g} a second)"),
-        _plural(counts.failovers.total(), "failover"),
+        plural(total, "request") + ("" if rate is None else f" ({rate:.3g} a second)"),
+        plural(counts.failovers.total(), "failover"),
         f"{counts.requests['failed'] + counts.requests['broken']} failed",
     ]
     return ", ".join(parts) + (
         f"; {now.benched} benched" if now.benched else "; nobody is benched"
     )
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def word(state: Told) -> str:

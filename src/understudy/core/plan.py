@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from understudy.core.stage import Candidate, Obstacle, Stage, Unfit, obstacle, usable
-from understudy.core.words import in_seconds
+from understudy.core.words import in_seconds, plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Plan:
     def __str__(self) -> str:
         width = max(len(line.target) for line in self.lines)
         rows = [_row(n, line, width) for n, line in enumerate(self.lines, 1)]
-        worst = _plural(self.worst_attempts, "attempt")
+        worst = plural(self.worst_attempts, "attempt")
         end = f"policy {self.policy}, at worst {worst}" if self.head else "nobody would be called"
         return "\n".join([*rows, end])
 
@@ -117,14 +117,10 @@ def _line(
         return Line(candidate.key, "skip", hurdle.told(stage.clock()), 0, candidate.window)
     tries = most_tries(candidate, stage)
     labels = tuple(account.label for account in usable(candidate, stage))
-    reason = f"healthy, up to {_plural(tries, 'attempt')}"
+    reason = f"healthy, up to {plural(tries, 'attempt')}"
     return Line(candidate.key, "try", reason, tries, candidate.window, labels, seconds)
 
 
 def _row(n: int, line: Line, width: int) -> str:
     share = f", {in_seconds(line.seconds)}" if line.seconds is not None else ""
     return f"{n}. {line.target:<{width}}  {line.verdict:<4}  {line.reason}{share}"
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

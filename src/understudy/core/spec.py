@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 
 from understudy.core.errors import AliasCycle, EmptySpec, SpecError, UnknownAlias
 from understudy.core.target import Target
+from understudy.core.words import meant
 
 DEEPEST = 10_000  # aliases within aliases; only a resolver that makes up names gets there
 Lookup = Callable[[str], str | None]  # an alias's spec, or None if nobody knows the name
@@ -99,8 +99,8 @@ def check_alias_name(name: str) -> None:
 
 
 def _unknown(name: str, spec: str, known: list[str]) -> str:
-    near = get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
+    asked = meant(name, known)
+    hint = f"{asked} " if asked else ""
     listed = ", ".join(known[:20]) + (", …" if len(known) > 20 else "")
     names = f"known aliases: {listed}" if known else "no aliases are registered"
     return f"unknown alias {name!r} in {spec!r}; {hint}{names}; a target is written provider/model"

@@ -33,3 +33,21 @@ def nearest(name: str, known: Iterable[str]) -> str:
     plain = {each.lower(): each for each in known}
     near = get_close_matches(name.lower(), plain, n=1)
     return plain[near[0]] if near else ""
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """`did you mean 'retries'?`, or "" if none is near."""
+    near = nearest(name, known)
+    return f"did you mean {near!r}?" if near else ""
+
+
+def meant_or_known(name: str, known: Iterable[str]) -> str:
+    """The end of a sentence: which of them was meant, or else all there are."""
+    names = sorted(known)
+    asked = meant(name, names) or (f"known: {', '.join(names)}" if names else "")
+    return f"; {asked}" if asked else ""
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 attempt`, `2 attempts`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

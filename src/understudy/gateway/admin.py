@@ -17,7 +17,7 @@ import msgspec
 from understudy.core.errors import InvalidRequest, SpecError, UnknownProvider
 from understudy.core.health import Change
 from understudy.core.plan import plan
-from understudy.core.words import nearest
+from understudy.core.words import meant
 from understudy.dialects.guess import request_in
 from understudy.gateway.app import JSON, Gateway, Route
 from understudy.gateway.build import is_loopback, keyless
@@ -235,8 +235,8 @@ class Board:
     def _stranger(self, provider: str) -> str:
         """Of all vendors only the one that may be meant; else those that are used here."""
         ours = sorted(self._house.registry.providers)
-        near = nearest(provider, {*ours, *by_name()})
-        asked = f"did you mean {near!r}?" if near else f"known here: {', '.join(ours) or 'nobody'}"
+        known = f"known here: {', '.join(ours) or 'nobody'}"
+        asked = meant(provider, {*ours, *by_name()}) or known
         return f"unknown provider {provider[:80]!r}; {asked}"
 
 

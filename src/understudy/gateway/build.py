@@ -13,7 +13,7 @@ from pathlib import Path
 from understudy.core.errors import SpecError, UnderstudyError
 from understudy.core.health import Clock, Cooldown
 from understudy.core.policy import POLICIES, Policy
-from understudy.core.words import nearest
+from understudy.core.words import meant, meant_or_known
 from understudy.driver import Cast
 from understudy.gateway.config import Config, InvalidConfig, Problem
 from understudy.gateway.house import ClientKey, House, Recipe, Rules
@@ -156,12 +156,13 @@ def _recipes(config: Config, env: Mapping[str, str]) -> tuple[dict[str, Recipe],
 def _recipe(name: str, table: Table, env: Mapping[str, str]) -> Recipe:
     vendor = by_name().get(str(table.get("vendor", name)))
     if vendor is None and "vendor" in table:
-        raise ValueError(f"unknown vendor {table['vendor']!r}; {_meant(str(table['vendor']))}")
+        known = meant_or_known(str(table["vendor"]), by_name())
+        raise ValueError(f"unknown vendor {table['vendor']!r}{known}")
     url = str(table.get("base_url", "")) or (url_in(vendor, env) if vendor else "")
     if not url:
-        near = "" if vendor else nearest(name, by_name())
-        asked = f"; did you mean {near!r}?" if near else ""
-        raise ValueError(f"base_url is missing, and its name is no vendor that has one{asked}")
+        asked = "" if vendor else meant(name, by_name())
+        what = "base_url is missing, and its name is no vendor that has one"
+        raise ValueError(f"{what}; {asked}" if asked else what)
     dialect = str(table.get("dialect", "")) or (vendor.dialect if vendor else "openai")
     keys = _keys(table, vendor, env)
     settings = _settings(table, vendor)
@@ -169,11 +170,6 @@ def _recipe(name: str, table: Table, env: Mapping[str, str]) -> Recipe:
         missing = f"no key for provider {name!r}; set {' or '.join(vendor.keys)}, or api_key"
         settings = replace(settings, missing=missing)
     return Recipe(dialect, url.rstrip("/"), keys, settings)
-
-
-def _meant(vendor: str) -> str:
-    near = nearest(vendor, by_name())
-    return f"did you mean {near!r}?" if near else f"known: {', '.join(sorted(by_name()))}"
 
 
 def _keys(table: Table, vendor: Vendor | None, env: Mapping[str, str]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from understudy.core.errors import UnderstudyError
-from understudy.core.words import nearest
+from understudy.core.words import meant, meant_or_known
 from understudy.gateway.keys import (
     GATEWAY,
     HEALTH,
@@ -117,7 +117,7 @@ class _Reader:
     def read(self, raw: dict[str, object]) -> Config:
         for name in raw:
             if name not in TOP:
-                self.wrong(name, f"unknown section{_near(name, TOP)}")
+                self.wrong(name, f"unknown section{meant_or_known(name, TOP)}")
         gateway = self.section("gateway", raw.get("gateway", {}), GATEWAY)
         policy, policies = self.policies(raw.get("policy", {}))
         config = Config(
@@ -134,7 +134,9 @@ class _Reader:
             self.wrong("share.limits", "is for hosts that share a server; share.url names it")
         for name in policies:
             if name not in config.aliases:
-                self.wrong(f"policy.{name}", f"no such alias{_near(name, config.aliases)}")
+                self.wrong(
+                    f"policy.{name}", f"no such alias{meant_or_known(name, config.aliases)}"
+                )
         return config
 
     def section(self, path: str, value: object, keys: tuple[Key, ...]) -> dict[str, object]:
@@ -147,7 +149,7 @@ class _Reader:
         for name, given in value.items():
             where = f"{path}.{name}"
             if name not in rows:
-                self.wrong(where, f"unknown key{_near(name, rows)}")
+                self.wrong(where, f"unknown key{meant_or_known(name, rows)}")
                 continue
             before = len(self.problems)
             expanded = self.expand(where, given)
@@ -232,20 +234,12 @@ class _Reader:
         self.problems.append(Problem(path, what))
 
 
-def _near(name: str, known: object) -> str:
-    names = sorted(known)  # type: ignore[call-overload]
-    if near := nearest(name, names):
-        return f"; did you mean {near!r}?"
-    return f"; known: {', '.join(names)}" if names else ""
-
-
 def _misfit(given: object, expanded: object, kind: Kind) -> str:
     """What a value is, and what it should be. A word that is none of a few is quoted."""
     if not (kind.names and isinstance(given, str) and 0 < len(given) <= WORD):
         return f"is {_shown(expanded)}; expected {kind.words}"
-    near = nearest(given, kind.names)
-    asked = f"did you mean {near!r}? " if near else ""
-    return f"is {given!r}; {asked}expected {kind.words}"
+    asked = meant(given, kind.names)
+    return f"is {given!r}; {asked}{' ' if asked else ''}expected {kind.words}"
 
 
 def _shown(value: object) -> str:

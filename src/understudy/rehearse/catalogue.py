@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from types import MappingProxyType
 
 from understudy.core.errors import UnderstudyError
+from understudy.core.words import meant
 from understudy.rehearse import rows_status, rows_wire
 from understudy.rehearse.named import Named
 
@@ -22,10 +22,10 @@ def named(name: str) -> Named:
     """The row of that name."""
     row = CATALOGUE.get(name)
     if row is None:
-        raise UnknownFault(f"unknown fault {name!r}{nearest(name)}")
+        raise UnknownFault(f"unknown fault {name!r}{suggestion(name)}")
     return row
 
 
-def nearest(name: str) -> str:
-    near = get_close_matches(name, CATALOGUE, n=1)
-    return f"; did you mean {near[0]!r}?" if near else "; see `understudy fake --list`"
+def suggestion(name: str) -> str:
+    """The end of a sentence about a name that is not in the catalogue."""
+    return f"; {meant(name, CATALOGUE) or 'see `understudy fake --list`'}"

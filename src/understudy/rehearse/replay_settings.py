@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
-from difflib import get_close_matches
 
 from understudy.core.health import Cooldown
 from understudy.core.policy import POLICIES, Policy
+from understudy.core.words import meant_or_known
 from understudy.observe.journal_lines import NUMBERS, Rules, Settings, cooldown_of, policy_of
 from understudy.rehearse import keys
 from understudy.rehearse.scenario_file import InvalidScenario, read_setting
@@ -67,7 +67,7 @@ def read_changes(settings: Iterable[str]) -> Changes:
                 tables.setdefault(section, {}).update(value)
                 problems += _problems(section, value)
             else:
-                problems.append(f"{section}: unknown setting{_near(section, TABLES)}")
+                problems.append(f"{section}: unknown setting{meant_or_known(section, TABLES)}")
     if problems:
         raise InvalidScenario(problems)
     return Changes(given, name, tables)
@@ -77,16 +77,10 @@ def _problems(section: str, table: dict[str, object]) -> list[str]:
     rows, found = TABLES[section], list[str]()
     for name, value in table.items():
         if name not in rows:
-            found.append(f"{section}.{name}: unknown key{_near(name, rows)}")
+            found.append(f"{section}.{name}: unknown key{meant_or_known(name, rows)}")
         elif not rows[name].kind.fits(value):
             found.append(f"{section}.{name}: is {value!r}; expected {rows[name].kind.words}")
     return found
-
-
-def _near(name: str, known: Iterable[str]) -> str:
-    names = sorted(known)
-    near = get_close_matches(name, names, n=1)
-    return f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(names)}"
 
 
 assert set(TABLES["health"]) == {spec.name for spec in fields(Cooldown)}

@@ -7,14 +7,14 @@ sweep is checked by the same rules as a file.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 
 from understudy.core.errors import UnderstudyError
 from understudy.core.faults import Fault
 from understudy.core.health import Cooldown
 from understudy.core.policy import AVAILABILITY, POLICIES
+from understudy.core.words import meant_or_known
 from understudy.providers.base import Patience
 from understudy.rehearse import keys
 from understudy.rehearse.chance import KINDS, Chance, constant
@@ -75,7 +75,7 @@ class _Reader:
     def read(self, raw: Table, name: str) -> Scenario | None:
         for section in raw:
             if section not in keys.TOP:
-                self.wrong(section, f"unknown section{_near(section, keys.TOP)}")
+                self.wrong(section, f"unknown section{meant_or_known(section, keys.TOP)}")
         head = self.section("scenario", raw.get("scenario", {}), keys.SCENARIO)
         traffic = self._traffic(raw.get("traffic", {}))
         chain = self._targets(raw.get("targets", {}))
@@ -106,7 +106,7 @@ class _Reader:
         found: Table = {}
         for name, given in value.items():
             if name not in known:
-                self.wrong(f"{path}.{name}", f"unknown key{_near(name, known)}")
+                self.wrong(f"{path}.{name}", f"unknown key{meant_or_known(name, known)}")
             elif known[name].kind.fits(given):
                 found[name] = given
             else:
@@ -191,9 +191,3 @@ def chance(value: object) -> Chance:
         return constant(float(str(value)))
     kind = next(kind for kind, names in KINDS.items() if set(names) == set(value))
     return Chance(kind, *(float(value[name]) for name in KINDS[kind]))
-
-
-def _near(name: str, known: Iterable[str] | Mapping[str, object]) -> str:
-    names = sorted(known)
-    near = get_close_matches(name, names, n=1)
-    return f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(names)}"

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from understudy.core.errors import UnderstudyError
-from understudy.rehearse.catalogue import CATALOGUE, nearest
+from understudy.rehearse.catalogue import CATALOGUE, suggestion
 from understudy.rehearse.named import Named
 
 
@@ -168,7 +168,7 @@ class _Reader:
             raise self.wrong(token.start(), f"{word} is no HTTP status")
         if amount is not None:
             raise self.wrong(token.start(), f"{word!r} takes no number in brackets")
-        raise self.wrong(token.start(), f"unknown outcome {word!r}{nearest(word)}")
+        raise self.wrong(token.start(), f"unknown outcome {word!r}{suggestion(word)}")
 
     def _number(self, token: re.Match[str]) -> float:
         try:
