@@ -39,6 +39,18 @@ class Fed(ABC):
                 raise
         return events  # what came before the nonsense is still good
 
+    def end(self) -> list[Event]:
+        if self._broken:
+            raise self._broken
+        events: list[Event] = []
+        if not (self.done or self.failure):
+            self._conclude(events)
+        return events
+
     @abstractmethod
     def _digest(self, data: bytes, events: list[Event]) -> None:
         """Append the events these bytes finish; note the terminator or an error."""
+
+    @abstractmethod
+    def _conclude(self, events: list[Event]) -> None:
+        """The body is over: append what was still due, or raise Truncated or Garbled."""

@@ -23,20 +23,15 @@ class FramedReader(Fed):
     def _digest(self, data: bytes, events: list[Event]) -> None:
         self._read(self._body.feed(data), events)
 
-    def end(self) -> list[Event]:
-        if self._broken:
-            raise self._broken
-        events: list[Event] = []
-        if self.done or self.failure:
-            return events
+    def _conclude(self, events: list[Event]) -> None:
         if self._body.plain is not None:
-            return self._plain(bytes(self._body.plain))
+            return self._plain(bytes(self._body.plain), events)
         try:
             self._read(self._body.end(), events)
         except Garbled as error:
             raise Truncated(f"the stream was cut: {error}") from error
         if self.done or self.failure or self._complete(events):
-            return events
+            return None
         if not (self._started or self.beats or self._body.empty):
             raise Garbled("a stream without a single event")
         raise Truncated("the stream ended without its terminator")
@@ -53,14 +48,13 @@ class FramedReader(Fed):
     def _whole(self, body: bytes) -> Response:
         """A plain answer."""
 
-    def _plain(self, body: bytes) -> list[Event]:
+    def _plain(self, body: bytes, events: list[Event]) -> None:
         try:
-            response = self._whole(body)
+            events += told(self._whole(body))
         except WireError as error:
             self.failure = error
-            return []
-        self.done = True
-        return told(response)
+        else:
+            self.done = True
 
     def _finish(self, response: Response, events: list[Event]) -> None:
         events.extend(response.tool_calls)

@@ -17,12 +17,7 @@ class PayloadReader(Fed):
     def _digest(self, data: bytes, events: list[Event]) -> None:
         self._read(self._split(data), events)
 
-    def end(self) -> list[Event]:
-        if self._broken:
-            raise self._broken
-        events: list[Event] = []
-        if self.done or self.failure:
-            return events
+    def _conclude(self, events: list[Event]) -> None:
         due = self._rest()
         try:
             self._read(due, events)
@@ -32,7 +27,6 @@ class PayloadReader(Fed):
             raise
         if not (self.done or self.failure):
             self._finish(events)
-        return events
 
     def _read(self, payloads: list[bytes], events: list[Event]) -> None:
         for payload in payloads:
