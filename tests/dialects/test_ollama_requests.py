@@ -67,7 +67,7 @@ def test_the_kind_of_a_picture_is_read_from_its_bytes() -> None:
         "image/png": PNG,
         "image/jpeg": b"\xff\xd8\xff\xe0",
         "image/gif": b"GIF89a",
-        "image/webp": b"RIFF\0\0\0\0WEBP",
+        "image/webp": b"RIFF\0\0\0\0WEBPVP8 ",
         "": b"?",
     }
     for mime, data in pictures.items():

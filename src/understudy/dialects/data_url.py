@@ -1,24 +1,17 @@
-"""`data:` URLs: bytes and their media type, out of text and back. Fetches nothing."""
+"""`data:` URLs: bytes and their media type, out of text and back, and the part that a URL is.
+
+Fetches nothing: any other URL stays one.
+"""
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 
-from understudy.dialects.blobs import kind_of, to_base64
+from understudy.dialects.blobs import read_base64, to_base64
+from understudy.messages.parts import NO_EXTRA, Extra, File, Image
+from understudy.messages.sniff import kind_of
 
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+);base64,", re.ASCII)
-_URL_SAFE = str.maketrans("-_", "+/")
-
-
-def read_base64(text: str) -> bytes | None:
-    """The bytes, also of URL-safe or unpadded text; None if this is no base64."""
-    text = text.translate(_URL_SAFE).rstrip("=")
-    try:
-        return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
-    except (binascii.Error, ValueError):
-        return None
 
 
 def read_data_url(url: str) -> tuple[bytes, str] | None:
@@ -26,6 +19,20 @@ def read_data_url(url: str) -> tuple[bytes, str] | None:
     head = _DATA_URL.match(url)
     data = read_base64(url[head.end() :]) if head else None
     return (data, head[1]) if head and data else None
+
+
+def image_at(url: str, extra: Extra = NO_EXTRA) -> Image | None:
+    """The picture of a URL: its bytes if they are in it, else the URL itself."""
+    if found := read_data_url(url):
+        return Image(*found, extra=extra)
+    return Image(url=url, extra=extra) if url else None
+
+
+def file_at(url: str, name: str = "", mime: str = "") -> File | None:
+    """The file of a URL. `mime` is for one that does not say what it is."""
+    if found := read_data_url(url):
+        return File(*found, name=name)
+    return File(url=url, mime=mime, name=name) if url else None
 
 
 def write_data_url(data: bytes, mime: str) -> str:

@@ -13,7 +13,7 @@ import msgspec
 
 from understudy.core.errors import InvalidRequest
 from understudy.dialects.base import Garbled
-from understudy.dialects.data_url import read_base64
+from understudy.dialects.blobs import read_base64
 from understudy.dialects.error_body import error_in, wire_error
 from understudy.dialects.json_access import (
     Node,

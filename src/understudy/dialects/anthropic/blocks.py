@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from understudy.core.errors import ProviderError
 from understudy.core.faults import Fault
-from understudy.dialects.blobs import as_text, from_base64, kind_of, to_base64
+from understudy.dialects.blobs import as_text, from_base64, to_base64
 from understudy.dialects.calls import arguments_of, spelled
 from understudy.dialects.data_url import read_data_url
 from understudy.dialects.extras import given, kept
@@ -29,6 +29,7 @@ from understudy.messages.parts import (
     ToolCall,
     ToolResult,
 )
+from understudy.messages.sniff import kind_of
 
 ISSUER = "anthropic"
 _ID = re.compile(r"[^a-zA-Z0-9_-]")  # what Anthropic refuses in the id of a tool call

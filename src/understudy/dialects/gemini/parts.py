@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from understudy.dialects.blobs import from_base64, kind_of, kind_of_url, to_base64
+from understudy.dialects.blobs import from_base64, kind_of_url, to_base64
 from understudy.dialects.calls import arguments_of, is_made_up, spelled
 from understudy.dialects.data_url import read_data_url
 from understudy.dialects.extras import given, kept, overlaid
@@ -28,6 +28,7 @@ from understudy.messages.parts import (
     ToolCall,
     ToolResult,
 )
+from understudy.messages.sniff import kind_of
 
 ISSUER = "gemini"
 SIGNATURE = "thoughtSignature"

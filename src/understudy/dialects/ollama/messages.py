@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from understudy.core.errors import ProviderError
 from understudy.core.faults import Fault
-from understudy.dialects.blobs import as_text, from_base64, kind_of, to_base64
+from understudy.dialects.blobs import as_text, from_base64, to_base64
 from understudy.dialects.calls import Roll, arguments_of, is_made_up, made_up, spelled
 from understudy.dialects.data_url import read_data_url
 from understudy.dialects.extras import given, kept, overlaid
@@ -27,6 +27,7 @@ from understudy.messages.parts import (
     ToolResult,
 )
 from understudy.messages.request import Message, Role
+from understudy.messages.sniff import kind_of
 
 ISSUER = "ollama"
 ERROR = "ERROR: "  # the wire has no flag for a tool that failed (contract M4)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from understudy.dialects.data_url import read_base64
+from understudy.dialects.blobs import read_base64
 from understudy.dialects.json_access import items, obj, text
 from understudy.dialects.openai_chat.calls import CallSlots
 from understudy.dialects.openai_chat.parts import (

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from understudy.dialects.blobs import to_base64
+from understudy.dialects.blobs import read_base64
 from understudy.dialects.calls import made_up, spelled
-from understudy.dialects.data_url import read_base64, read_data_url, write_data_url
+from understudy.dialects.data_url import file_at, image_at, write_data_url
+from understudy.dialects.input_audio import read_input_audio, write_input_audio
 from understudy.dialects.json_access import encode, items, obj, text, without
 from understudy.messages.parts import (
     NO_EXTRA,
@@ -25,10 +26,6 @@ from understudy.messages.parts import (
 )
 
 NAME = "openai"
-
-# Sound: the wire's word for a format, and the media type.
-_FORMATS = {"mp3": "audio/mpeg", "wav": "audio/wav", "flac": "audio/flac", "ogg": "audio/ogg"}
-_SOUNDS = {mime: word for word, mime in _FORMATS.items()}
 
 
 def read_content(content: Json) -> list[Part]:
@@ -57,44 +54,24 @@ def _read_image(item: dict[str, Json]) -> Part | None:
     inner = item.get("image_url")
     url = text(inner) or text(obj(inner).get("url"))
     detail = obj(inner).get("detail")
-    extra = {"detail": detail} if detail is not None else NO_EXTRA
-    data = read_data_url(url)
-    if data:
-        return Image(data[0], data[1], extra=extra)
-    return Image(url=url, extra=extra) if url else None
-
-
-def _read_audio(item: dict[str, Json]) -> Part | None:
-    inner = obj(item.get("input_audio"))
-    data, form = read_base64(text(inner.get("data"))), text(inner.get("format"))
-    return File(data, _FORMATS.get(form, f"audio/{form}")) if data and form else None
+    return image_at(url, {"detail": detail} if detail is not None else NO_EXTRA)
 
 
 def _read_file(item: dict[str, Json]) -> Part | None:
     inner = obj(item.get("file"))
-    url, name = text(inner.get("file_data")), text(inner.get("filename"))
-    data = read_data_url(url)
-    if data:
-        return File(data[0], data[1], name=name)
-    return File(url=url, name=name) if url else None
+    return file_at(text(inner.get("file_data")), text(inner.get("filename")))
 
 
 def _read_document(item: dict[str, Json]) -> Part | None:
     """Mistral's word for a PDF behind a URL."""
     inner = item.get("document_url")
     url = text(inner) or text(obj(inner).get("url"))
-    data = read_data_url(url)
-    if data:
-        return File(data[0], data[1], name=text(item.get("document_name")))
-    return File(url=url, name=text(item.get("document_name"))) if url else None
+    return file_at(url, text(item.get("document_name")))
 
 
 def _read_video(item: dict[str, Json]) -> Part | None:
     url = text(item.get("video_url")) or text(obj(item.get("video_url")).get("url"))
-    data = read_data_url(url)
-    if data:
-        return File(data[0], data[1])
-    return File(url=url, mime="video/mp4") if url else None
+    return file_at(url, mime="video/mp4")
 
 
 def _read_thinking(item: dict[str, Json]) -> Part | None:
@@ -109,7 +86,7 @@ _READERS: dict[str, Callable[[dict[str, Json]], Part | None]] = {
     "output_text": _read_text,
     "input_text": _read_text,
     "image_url": _read_image,
-    "input_audio": _read_audio,
+    "input_audio": read_input_audio,
     "file": _read_file,
     "document_url": _read_document,
     "video_url": _read_video,
@@ -136,9 +113,7 @@ def write_part(part: Part, same: bool) -> Json:
 
 def _write_file(part: File) -> Json:
     if part.mime.startswith("audio/") and part.data:
-        form = _SOUNDS.get(part.mime, part.mime.removeprefix("audio/"))
-        sound: dict[str, Json] = {"data": to_base64(part.data), "format": form}
-        return {"type": "input_audio", "input_audio": sound}
+        return write_input_audio(part)
     url = part.url or (write_data_url(part.data, part.mime) if part.data else "")
     if not url:
         return None

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from understudy.dialects.blobs import to_base64
+from understudy.dialects.blobs import read_base64, to_base64
 from understudy.dialects.calls import made_up, spelled
-from understudy.dialects.data_url import read_base64
 from understudy.dialects.json_access import items, obj, text, without
 from understudy.dialects.tool_ids import fitted_id
 from understudy.messages.parts import Image, Json, Opaque, Part, Reasoning, Text, ToolCall

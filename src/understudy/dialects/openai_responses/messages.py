@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from understudy.dialects.blobs import to_base64
-from understudy.dialects.data_url import read_base64, read_data_url, write_data_url
+from understudy.dialects.data_url import file_at, image_at, write_data_url
 from understudy.dialects.failed_tools import marked, unmarked
+from understudy.dialects.input_audio import read_input_audio, write_input_audio
 from understudy.dialects.json_access import Node, items, obj, text, without
 from understudy.dialects.openai_responses.items import (
     LONGEST_ID,
@@ -134,26 +134,12 @@ def _read_text(part: Wire) -> Part | None:
 
 def _read_image(part: Wire) -> Part | None:
     url, detail = text(part.get("image_url")), part.get("detail")
-    extra = {"detail": detail} if detail is not None else NO_EXTRA
-    data = read_data_url(url)
-    if data:
-        return Image(data[0], data[1], extra=extra)
-    return Image(url=url, extra=extra) if url else None
+    return image_at(url, {"detail": detail} if detail is not None else NO_EXTRA)
 
 
 def _read_file(part: Wire) -> Part | None:
     url = text(part.get("file_data")) or text(part.get("file_url"))
-    name = text(part.get("filename"))
-    data = read_data_url(url)
-    if data:
-        return File(data[0], data[1], name=name)
-    return File(url=url, name=name) if url else None
-
-
-def _read_audio(part: Wire) -> Part | None:
-    inner = obj(part.get("input_audio"))
-    data, form = read_base64(text(inner.get("data"))), text(inner.get("format"))
-    return File(data, "audio/mpeg" if form == "mp3" else f"audio/{form}") if data else None
+    return file_at(url, text(part.get("filename")))
 
 
 _READERS: dict[str, Callable[[Wire], Part | None]] = {
@@ -162,7 +148,7 @@ _READERS: dict[str, Callable[[Wire], Part | None]] = {
     "text": _read_text,
     "input_image": _read_image,
     "input_file": _read_file,
-    "input_audio": _read_audio,
+    "input_audio": read_input_audio,
 }
 
 
@@ -258,9 +244,7 @@ def write_part(part: Part, same: bool) -> Json:
 
 def _write_file(part: File) -> Json:
     if part.mime.startswith("audio/") and part.data:
-        form = part.mime.removeprefix("audio/")
-        sound: Wire = {"data": to_base64(part.data), "format": "mp3" if form == "mpeg" else form}
-        return {"type": "input_audio", "input_audio": sound}
+        return write_input_audio(part)
     named: Wire = {"filename": part.name} if part.name else {}
     if part.data:
         return {"type": "input_file", "file_data": write_data_url(part.data, part.mime), **named}
