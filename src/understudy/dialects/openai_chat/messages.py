@@ -14,6 +14,7 @@ from understudy.dialects.calls import made_up
 from understudy.dialects.failed_tools import marked, unmarked
 from understudy.dialects.json_access import Node, items, obj, text, without
 from understudy.dialects.openai_chat.parts import (
+    FIELDS,
     NAME,
     is_legacy,
     read_calls,
@@ -56,20 +57,7 @@ _NOTHING: frozenset[str] = frozenset()
 _FILLED = frozenset(("tool_call_id",))
 _WORDS = {"role", "content"}
 _PLAIN: dict[str, Role] = {"system": "system", "user": "user"}
-_KNOWN = frozenset(
-    [
-        "role",
-        "content",
-        "tool_calls",
-        "function_call",
-        "tool_call_id",
-        "audio",
-        "images",
-        "reasoning_content",
-        "reasoning",
-        "reasoning_details",
-    ]
-)
+_KNOWN = FIELDS | {"tool_call_id"}
 
 Names = dict[str, str]  # tool-call id -> the tool's name
 Wire = dict[str, Json]

@@ -125,6 +125,9 @@ def _write_file(part: File) -> Json:
 
 # Reasoning beside the content. Vendors have three names for it and may use two at once.
 REASONING = ("reasoning_content", "reasoning", "reasoning_details")
+LEGACY = "function_call"  # from before there were tools: one call a message, without an id
+# What is read of a message; any other field rides along.
+FIELDS = frozenset(("role", "content", "tool_calls", LEGACY, "audio", "images", *REASONING))
 
 
 def read_reasoning(message: dict[str, Json]) -> Reasoning | None:
@@ -159,7 +162,6 @@ def read_calls(message: dict[str, Json], place: str) -> list[ToolCall]:
 
 
 _CALL = frozenset(("id", "type", "function", "custom", "index"))
-LEGACY = "function_call"  # from before there were tools: one call a message, without an id
 
 
 def read_call(call: dict[str, Json], place: str, index: int) -> ToolCall:

@@ -9,7 +9,7 @@ from understudy.dialects.blobs import to_base64
 from understudy.dialects.error_body import error_in, nested_error, wire_error
 from understudy.dialects.json_access import decode, items, obj, text, whole, without
 from understudy.dialects.openai_chat.messages import read_assistant, write_assistant
-from understudy.dialects.openai_chat.parts import LEGACY, NAME
+from understudy.dialects.openai_chat.parts import FIELDS, LEGACY, NAME
 from understudy.messages.parts import (
     NO_EXTRA,
     Extra,
@@ -42,20 +42,7 @@ FINISH: dict[str, FinishReason] = {
 UNNAMED = "chatcmpl-understudy"  # the id of an answer whose vendor gave none
 _TOP = frozenset(("id", "object", "model", "choices", "usage", "x_groq"))
 _CHOICE = frozenset(("index", "message", "finish_reason"))
-_MESSAGE = frozenset(
-    [
-        "role",
-        "content",
-        "refusal",
-        "tool_calls",
-        "function_call",
-        "audio",
-        "images",
-        "reasoning_content",
-        "reasoning",
-        "reasoning_details",
-    ]
-)
+_MESSAGE = FIELDS | {"refusal"}
 _USAGE = frozenset(
     [
         "prompt_tokens",
