@@ -58,7 +58,7 @@ MUTANTS = (
     Mutant("R4", "a failure that ended it is not told", "observe/lines.py",
            "return attempt.then == \"stop\" or not attempt.next", "return attempt.then == \"stop\"", "tests/gateway/test_logs.py"),
     Mutant("R5", "a stream that was cut passes for whole", "dialects/framed.py",
-           "raise Truncated(\"the stream ended without its terminator\")", "return events", "tests/rehearse/test_server.py tests/dialects/test_anthropic_streams.py"),
+           "raise Truncated(\"the stream ended without its terminator\")", "return None", "tests/rehearse/test_server.py tests/dialects/test_anthropic_streams.py"),
     Mutant("R5", "a cut passes for an end where bytes are relayed", "gateway/flows.py",
            "if not self._scan.complete:", "if False:", FAULTS),
     Mutant("R6", "nothing passes for an answer", "messages/response.py",

@@ -18,7 +18,7 @@ from understudy.dialects.base import (
     Truncated,
     WireError,
 )
-from understudy.dialects.gemini.stream import GeminiReader
+from understudy.dialects.gemini.reader import GeminiReader
 from understudy.dialects.sse import MAX_LINE
 from understudy.gateway.events import Events
 from understudy.gateway.glance import content_in

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from understudy.dialects.anthropic.blocks import ISSUER
 from understudy.dialects.anthropic.errors import write_error
+from understudy.dialects.anthropic.reader import AnthropicReader
 from understudy.dialects.anthropic.request import read_request, write_request
-from understudy.dialects.anthropic.response import DEFAULT_ID, read_response, write_response
-from understudy.dialects.anthropic.stream import AnthropicReader
+from understudy.dialects.anthropic.response import UNNAMED, read_response, write_response
 from understudy.dialects.anthropic.writer import AnthropicWriter
 from understudy.dialects.base import Garbled, Inbound, StreamReader, StreamWriter
 from understudy.dialects.error_body import read_error, wire_error
@@ -41,7 +41,7 @@ class Anthropic:
     def reader(self) -> StreamReader:
         return AnthropicReader()
 
-    def writer(self, model: str, *, id: str = DEFAULT_ID) -> StreamWriter:
+    def writer(self, model: str, *, id: str = UNNAMED) -> StreamWriter:
         return AnthropicWriter(model, id)
 
     def read_error(self, body: bytes) -> str:

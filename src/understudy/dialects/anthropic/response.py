@@ -46,7 +46,7 @@ _COUNTS = frozenset(
     ]
 )
 _KNOWN = frozenset(("id", "type", "role", "model", "content", "stop_reason", "usage"))
-DEFAULT_ID = "msg_understudy"
+UNNAMED = "msg_understudy"  # the id of an answer whose vendor gave none
 
 
 def read_response(body: bytes) -> Response:
@@ -144,7 +144,7 @@ def write_ending(response: Response) -> dict[str, Json]:
 def write_response(response: Response, model: str) -> dict[str, Json]:
     extra = response.extra if response.issuer == ISSUER else NO_EXTRA
     envelope: dict[str, Json] = {
-        "id": response.id or DEFAULT_ID,
+        "id": response.id or UNNAMED,
         "type": "message",
         "role": "assistant",
         "model": model or response.model,

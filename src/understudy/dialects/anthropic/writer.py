@@ -12,7 +12,7 @@ from collections.abc import Callable
 from understudy.dialects.anthropic.blocks import ISSUER, write_call
 from understudy.dialects.anthropic.errors import write_error
 from understudy.dialects.anthropic.response import (
-    DEFAULT_ID,
+    UNNAMED,
     write_answered,
     write_ending,
     write_usage,
@@ -37,7 +37,7 @@ def _frame(kind: str, **fields: Json) -> bytes:
 class AnthropicWriter:
     """Writes one stream. See `StreamWriter`."""
 
-    def __init__(self, model: str, id: str = DEFAULT_ID) -> None:
+    def __init__(self, model: str, id: str = UNNAMED) -> None:
         self._model = model
         self._id = id
         self._begun = False

@@ -8,6 +8,7 @@ from understudy.dialects.base import Garbled, Inbound, StreamReader, StreamWrite
 from understudy.dialects.error_body import read_error
 from understudy.dialects.gemini.errors import write_error
 from understudy.dialects.gemini.parts import ISSUER
+from understudy.dialects.gemini.reader import GeminiReader
 from understudy.dialects.gemini.request import read_request, write_request
 from understudy.dialects.gemini.response import (
     failed,
@@ -16,7 +17,6 @@ from understudy.dialects.gemini.response import (
     response_of,
     write_response,
 )
-from understudy.dialects.gemini.stream import GeminiReader
 from understudy.dialects.gemini.writer import GeminiWriter
 from understudy.dialects.json_access import decode, excerpt, text
 from understudy.messages.parts import Json

@@ -5,9 +5,10 @@ from __future__ import annotations
 from understudy.dialects.base import Inbound, StreamReader, StreamWriter
 from understudy.dialects.error_body import read_error
 from understudy.dialects.ollama.messages import ISSUER
+from understudy.dialects.ollama.reader import OllamaReader
 from understudy.dialects.ollama.request import read_request, write_request
 from understudy.dialects.ollama.response import read_response, write_response
-from understudy.dialects.ollama.stream import OllamaReader, OllamaWriter
+from understudy.dialects.ollama.writer import OllamaWriter
 from understudy.messages.parts import Json
 from understudy.messages.request import Request
 from understudy.messages.response import Response

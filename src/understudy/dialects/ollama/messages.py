@@ -14,6 +14,7 @@ from understudy.dialects.blobs import as_text, from_base64, to_base64
 from understudy.dialects.calls import Roll, arguments_of, is_made_up, made_up, spelled
 from understudy.dialects.data_url import read_data_url
 from understudy.dialects.extras import given, kept, overlaid
+from understudy.dialects.failed_tools import PREFIX
 from understudy.dialects.json_access import Node
 from understudy.messages.parts import (
     NO_EXTRA,
@@ -30,7 +31,6 @@ from understudy.messages.request import Message, Role
 from understudy.messages.sniff import kind_of
 
 ISSUER = "ollama"
-ERROR = "ERROR: "  # the wire has no flag for a tool that failed (contract M4)
 _ROLES: dict[str, Role] = {
     "system": "system",
     "user": "user",
@@ -89,11 +89,11 @@ def _read_result(node: Node, roll: Roll, place: str) -> ToolResult:
     name = node["tool_name"].opt_text() or ""
     call_id = roll.answered(node["tool_call_id"].opt_text() or "", name) or made_up(place, name)
     content = node["content"].opt_text() or ""
-    failed = content.startswith(ERROR)
+    failed = content.startswith(PREFIX)
     return ToolResult(
         call_id,
         name or roll.names.get(call_id, ""),
-        (Text(content.removeprefix(ERROR)), *_read_images(node["images"])),
+        (Text(content.removeprefix(PREFIX)), *_read_images(node["images"])),
         failed,
         kept(node.obj(), _RESULT),
     )
@@ -166,7 +166,7 @@ def write_call(call: ToolCall, same: bool) -> dict[str, Json]:
 
 
 def _write_result(result: ToolResult, names: dict[str, str], same: bool) -> Json:
-    content = (ERROR if result.is_error else "") + result.text
+    content = (PREFIX if result.is_error else "") + result.text
     images = [_write_image(part) for part in result.content if isinstance(part, Image)]
     files = "".join(_write_file(part) for part in result.content if isinstance(part, File))
     return {

@@ -8,7 +8,7 @@ from understudy.dialects.blobs import read_base64
 from understudy.dialects.json_access import items, obj, text
 from understudy.dialects.openai_chat.calls import CallSlots
 from understudy.dialects.openai_chat.parts import (
-    NAME,
+    ISSUER,
     details_text,
     read_content,
     read_pictures,
@@ -162,7 +162,7 @@ class Answer:
             refusal="".join(self._refusal),
             id=self._id,
             finish_raw=raw,
-            issuer=NAME,
+            issuer=ISSUER,
             extra=self._all_extra(),
         )
 
@@ -170,7 +170,7 @@ class Answer:
         parts: list[Part] = []
         thought = "".join(self._thoughts)
         if thought or self._details:
-            parts.append(Reasoning(thought, NAME, extra=self._spelling(thought)))
+            parts.append(Reasoning(thought, ISSUER, extra=self._spelling(thought)))
         if any(self.text):
             parts.append(Text("".join(self.text)))
         parts += self._parts

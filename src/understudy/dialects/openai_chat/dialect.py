@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from understudy.dialects import error_body
 from understudy.dialects.base import Inbound
 from understudy.dialects.json_access import Node, items, obj, text
-from understudy.dialects.openai_chat.parts import NAME, REASONING
+from understudy.dialects.openai_chat.parts import ISSUER, REASONING
 from understudy.dialects.openai_chat.reader import ChatReader
 from understudy.dialects.openai_chat.request import read_request, write_request
 from understudy.dialects.openai_chat.response import UNNAMED, read_response, write_response
@@ -34,7 +34,7 @@ class OpenAIChat:
     reasoning_field: str = "reasoning_content"  # where its own reasoning goes back; "" for nowhere
     seed_field: str = "seed"  # Mistral says random_seed
 
-    name = NAME
+    name = ISSUER
 
     def path(self, model: str, stream: bool) -> str:
         return "/chat/completions"
@@ -112,7 +112,7 @@ class OpenAIChat:
 
 def wants_usage(request: Request) -> bool:
     """Did this client ask for usage in its stream?"""
-    options = obj(request.extra.get("stream_options")) if request.issuer == NAME else {}
+    options = obj(request.extra.get("stream_options")) if request.issuer == ISSUER else {}
     return options.get("include_usage") is True
 
 

@@ -15,7 +15,7 @@ from understudy.dialects.failed_tools import marked, unmarked
 from understudy.dialects.json_access import Node, items, obj, text, without
 from understudy.dialects.openai_chat.parts import (
     FIELDS,
-    NAME,
+    ISSUER,
     is_legacy,
     read_calls,
     read_content,
@@ -257,7 +257,7 @@ def write_assistant(parts: tuple[Part, ...], same: bool) -> Wire:
         wire["content"] = content
     for part in parts:
         match part:
-            case Reasoning() if part.issuer == NAME and part.extra.get("type") != "thinking":
+            case Reasoning() if part.issuer == ISSUER and part.extra.get("type") != "thinking":
                 wire |= part.extra or {"reasoning_content": part.text}
             case File() if same and "audio" in part.extra:
                 wire["audio"] = {"id": obj(part.extra["audio"]).get("id")}

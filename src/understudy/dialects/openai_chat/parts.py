@@ -25,7 +25,7 @@ from understudy.messages.parts import (
     ToolCall,
 )
 
-NAME = "openai"
+ISSUER = "openai"
 
 
 def read_content(content: Json) -> list[Part]:
@@ -42,7 +42,7 @@ def read_part(value: Json) -> Part | None:
         return Text(value) if value else None
     item = obj(value)
     read = _READERS.get(text(item.get("type")))
-    return (read(item) if read else None) or (Opaque(NAME, value) if value else None)
+    return (read(item) if read else None) or (Opaque(ISSUER, value) if value else None)
 
 
 def _read_text(item: dict[str, Json]) -> Part | None:
@@ -78,7 +78,7 @@ def _read_thinking(item: dict[str, Json]) -> Part | None:
     """Mistral's reasoning stands among the parts of the content."""
     inner = item.get("thinking")
     thought = "".join(text(obj(piece).get("text")) for piece in items(inner)) or text(inner)
-    return Reasoning(thought, NAME, extra=item)
+    return Reasoning(thought, ISSUER, extra=item)
 
 
 _READERS: dict[str, Callable[[dict[str, Json]], Part | None]] = {
@@ -104,9 +104,9 @@ def write_part(part: Part, same: bool) -> Json:
             return {"type": "image_url", "image_url": inner | (dict(part.extra) if same else {})}
         case File():
             return _write_file(part)
-        case Reasoning() if part.extra.get("type") == "thinking" and part.issuer == NAME:
+        case Reasoning() if part.extra.get("type") == "thinking" and part.issuer == ISSUER:
             return dict(part.extra)
-        case Opaque() if part.issuer == NAME:
+        case Opaque() if part.issuer == ISSUER:
             return part.value
     return None
 
@@ -137,7 +137,7 @@ def read_reasoning(message: dict[str, Json]) -> Reasoning | None:
         return None
     thought = reasoning_text(message)
     plain = set(found) == {"reasoning_content"} and found["reasoning_content"] == thought
-    return Reasoning(thought, NAME, extra=NO_EXTRA if plain else found)
+    return Reasoning(thought, ISSUER, extra=NO_EXTRA if plain else found)
 
 
 def reasoning_text(message: dict[str, Json]) -> str:
@@ -177,11 +177,11 @@ def read_call(call: dict[str, Json], place: str, index: int) -> ToolCall:
         arguments = spelled(inner.get("arguments"))
     name = text(inner.get("name"))
     found = text(call.get("id")) or made_up(place, index, name, arguments)
-    return ToolCall(found, name, arguments, NAME if extra else "", extra or NO_EXTRA)
+    return ToolCall(found, name, arguments, ISSUER if extra else "", extra or NO_EXTRA)
 
 
 def write_call(call: ToolCall, same: bool) -> dict[str, Json]:
-    own = call.issuer == NAME or (same and not call.issuer)
+    own = call.issuer == ISSUER or (same and not call.issuer)
     extra = dict(call.extra) if own else {}
     if extra.pop("type", "") == "custom":
         inner: dict[str, Json] = {"name": call.name, "input": call.arguments}
@@ -195,7 +195,7 @@ def write_legacy(call: ToolCall) -> dict[str, Json]:
 
 
 def is_legacy(call: ToolCall) -> bool:
-    return call.issuer == NAME and call.extra.get("type") == LEGACY
+    return call.issuer == ISSUER and call.extra.get("type") == LEGACY
 
 
 def read_sound(message: dict[str, Json]) -> list[Part]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from understudy.dialects.json_access import Node, obj, without
 from understudy.dialects.openai_chat.messages import read_messages, write_messages
-from understudy.dialects.openai_chat.parts import NAME
+from understudy.dialects.openai_chat.parts import ISSUER
 from understudy.dialects.spelling import Spelling, unsaid
 from understudy.messages.parts import NO_EXTRA, Extra, Json
 from understudy.messages.request import Request, Schema, ServerTool, Tool, ToolChoice
@@ -42,14 +42,14 @@ def read_request(root: Node) -> Request:
     asked = _asked(root)
     extra = _kept(root.obj(), asked)
     messages = read_messages(root["messages"])
-    return Request(messages, issuer=NAME, extra=extra or NO_EXTRA, **asked)
+    return Request(messages, issuer=ISSUER, extra=extra or NO_EXTRA, **asked)
 
 
 def _kept(wire: Wire, asked: Asked) -> Wire:
     if wire.keys().isdisjoint(_RESPELLED):
         own = {k: v for k, v in wire.items() if k not in _ENVELOPE}
         return {k: v for k, v in own.items() if k not in _ALIKE or v is None}
-    kept = unsaid(wire, write_options(Request(issuer=NAME, **asked)), _ENVELOPE)
+    kept = unsaid(wire, write_options(Request(issuer=ISSUER, **asked)), _ENVELOPE)
     if "tools" in wire and not wire["tools"]:
         kept["tools"] = wire["tools"]
     return kept
@@ -57,7 +57,7 @@ def _kept(wire: Wire, asked: Asked) -> Wire:
 
 def read_options(root: Node) -> Request:
     """Everything but the messages. Null and missing are the same."""
-    return Request(issuer=NAME, **_asked(root))
+    return Request(issuer=ISSUER, **_asked(root))
 
 
 def _asked(root: Node) -> Asked:
@@ -105,7 +105,7 @@ def _read_tools(root: Node) -> tuple[Tool | ServerTool, ...]:
 
 def _read_tool(node: Node) -> Tool | ServerTool:
     if node["type"].value != "function" or not isinstance(node["function"].value, dict):
-        return ServerTool(NAME, node.value)
+        return ServerTool(ISSUER, node.value)
     return _read_function(node["function"], without(node.obj(), ("type", "function")))
 
 
@@ -181,7 +181,7 @@ _SPELLING = Spelling(_LEGACY.options - {"tools", "functions"}, read_options, _OT
 
 
 def write_request(request: Request) -> Wire:
-    same = request.issuer == NAME
+    same = request.issuer == ISSUER
     body: Wire = {"messages": write_messages(request.messages, same), **write_options(request)}
     if not same:
         return body
@@ -191,11 +191,11 @@ def write_request(request: Request) -> Wire:
 
 def wants_functions(request: Request) -> bool:
     """Did this client ask with `functions`, as before there were tools?"""
-    return request.issuer == NAME and bool(request.extra.get("functions"))
+    return request.issuer == ISSUER and bool(request.extra.get("functions"))
 
 
 def write_options(request: Request) -> Wire:
-    same = request.issuer == NAME
+    same = request.issuer == ISSUER
     written = [_write_tool(tool, same) for tool in request.tools]
     tools: list[Json] = [tool for tool in written if tool is not None]
     budget = request.reasoning_tokens if same else None
@@ -226,7 +226,7 @@ def _write_budget(effort: str | None, budget: int | None) -> Json:
 
 def _write_tool(tool: Tool | ServerTool, same: bool) -> Json:
     if isinstance(tool, ServerTool):
-        return tool.value if tool.issuer == NAME else None
+        return tool.value if tool.issuer == ISSUER else None
     extra = dict(tool.extra) if same else {}
     inner: Wire = {**obj(extra.pop("function", None)), "name": tool.name}
     if tool.description:

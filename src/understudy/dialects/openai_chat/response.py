@@ -9,7 +9,7 @@ from understudy.dialects.blobs import to_base64
 from understudy.dialects.error_body import error_in, nested_error, wire_error
 from understudy.dialects.json_access import decode, items, obj, text, whole, without
 from understudy.dialects.openai_chat.messages import read_assistant, write_assistant
-from understudy.dialects.openai_chat.parts import FIELDS, LEGACY, NAME
+from understudy.dialects.openai_chat.parts import FIELDS, ISSUER, LEGACY
 from understudy.messages.parts import (
     NO_EXTRA,
     Extra,
@@ -79,7 +79,7 @@ def read_answer(wire: Wire) -> Response:
         refusal=text(message.get("refusal")),
         id=found,
         finish_raw=raw,
-        issuer=NAME,
+        issuer=ISSUER,
         extra=_kept(wire, choices, message),
     )
 
@@ -128,7 +128,7 @@ def _first(*counts: Json) -> int:
 
 def write_response(response: Response, model: str, legacy: bool = False) -> Wire:
     response = in_old_style(response) if legacy else response
-    same = response.issuer == NAME
+    same = response.issuer == ISSUER
     kept = without(response.extra, ("choices", "usage")) if same else NO_EXTRA
     body: Wire = {
         "id": response.id or UNNAMED,
@@ -157,21 +157,21 @@ def in_old_style(response: Response) -> Response:
     """
     if not response.tool_calls:
         return response
-    first = replace(response.tool_calls[0], issuer=NAME, extra={"type": LEGACY})
+    first = replace(response.tool_calls[0], issuer=ISSUER, extra={"type": LEGACY})
     rest = tuple(part for part in response.parts if not isinstance(part, ToolCall))
     raw = LEGACY if response.finish_reason == "tool_calls" else response.finish_raw
     return replace(response, parts=(*rest, first), finish_raw=raw)
 
 
 def write_message(response: Response) -> Wire:
-    same = response.issuer == NAME
+    same = response.issuer == ISSUER
     if response.text and len(response.parts) == 1:  # nothing but words, as most are
         said: Wire = {"content": response.text, "role": "assistant"}
         return said | {"refusal": response.refusal or None}
     parts = response.parts if same else tuple(map(_unbound, response.parts))
     wire = {"content": None, **write_assistant(parts, same=True)}
     wire["refusal"] = response.refusal or None
-    foreign = [p.text for p in parts if isinstance(p, Reasoning) and p.issuer != NAME]
+    foreign = [p.text for p in parts if isinstance(p, Reasoning) and p.issuer != ISSUER]
     if any(foreign):  # thinking is shown to whoever reads the answer, bound to nobody
         wire["reasoning_content"] = "".join(foreign)
     sound = next((p for p in parts if isinstance(p, File) and "audio" in p.extra), None)
@@ -188,7 +188,7 @@ def _unbound(part: Part) -> Part:
 def finish_word(response: Response) -> str | None:
     """The wire's own word if it was this wire's; ours otherwise."""
     raw = response.finish_raw
-    own = response.issuer == NAME or raw == LEGACY
+    own = response.issuer == ISSUER or raw == LEGACY
     if own and FINISH.get(raw, "other") == response.finish_reason:
         return raw or None
     return "stop" if response.finish_reason == "other" else response.finish_reason

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from understudy.dialects import error_body
 from understudy.dialects.base import Inbound
 from understudy.dialects.json_access import Node
-from understudy.dialects.openai_responses.items import NAME
+from understudy.dialects.openai_responses.items import ISSUER
 from understudy.dialects.openai_responses.reader import ResponsesReader
 from understudy.dialects.openai_responses.request import read_request, write_request
 from understudy.dialects.openai_responses.response import UNNAMED, read_response, write_response
@@ -23,7 +23,7 @@ Wire = dict[str, Json]
 class OpenAIResponses:
     """The dialect `responses`."""
 
-    name = NAME
+    name = ISSUER
 
     def path(self, model: str, stream: bool) -> str:
         return "/responses"

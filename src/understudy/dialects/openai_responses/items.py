@@ -14,7 +14,7 @@ from understudy.dialects.json_access import items, obj, text, without
 from understudy.dialects.tool_ids import fitted_id
 from understudy.messages.parts import Image, Json, Opaque, Part, Reasoning, Text, ToolCall
 
-NAME = "responses"
+ISSUER = "responses"
 LONGEST_ID = 64  # of a call; OpenAI refuses longer ones
 _OURS = "_understudy_"  # in the ids of items we had to name ourselves
 _CUSTOM = "custom_tool_call"
@@ -39,7 +39,7 @@ def read_item(item: Wire, *place: str | int) -> Part | None:
     """
     kind = text(item.get("type")) or "message"
     read = _READERS.get(kind)
-    return read(item, *place) if read else Opaque(NAME, item)
+    return read(item, *place) if read else Opaque(ISSUER, item)
 
 
 def _read_message(item: Wire, *place: str | int) -> Part | None:
@@ -59,7 +59,7 @@ def refusal_text(item: Wire) -> str:
 
 def _read_reasoning(item: Wire, *place: str | int) -> Part:
     data = text(item.get("encrypted_content"))
-    return Reasoning(reasoning_text(item), NAME, data=data, extra=item)
+    return Reasoning(reasoning_text(item), ISSUER, data=data, extra=item)
 
 
 def reasoning_text(item: Wire) -> str:
@@ -75,19 +75,19 @@ def _read_call(item: Wire, *place: str | int) -> Part:
     name, arguments = text(item.get("name")), spelled(item.get("arguments"))
     found = text(item.get("call_id")) or made_up(*place, name, arguments)
     extra = without(item, ("type", "call_id", "name", "arguments"))
-    return ToolCall(found, name, arguments, NAME if extra else "", extra)
+    return ToolCall(found, name, arguments, ISSUER if extra else "", extra)
 
 
 def _read_custom(item: Wire, *place: str | int) -> Part:
     name, said = text(item.get("name")), text(item.get("input"))
     found = text(item.get("call_id")) or made_up(*place, name, said)
-    return ToolCall(found, name, said, NAME, without(item, ("call_id", "name", "input")))
+    return ToolCall(found, name, said, ISSUER, without(item, ("call_id", "name", "input")))
 
 
 def _read_picture(item: Wire, *place: str | int) -> Part:
     data = read_base64(text(item.get("result")))
     if not data:
-        return Opaque(NAME, item)
+        return Opaque(ISSUER, item)
     mime = f"image/{text(item.get('output_format')) or 'png'}"
     return Image(data, mime, extra=without(item, ("result",)))
 
@@ -117,7 +117,7 @@ def plain(part: Part) -> Part:
 
 def is_custom(call: ToolCall) -> bool:
     """A tool that takes free text; only this wire has them."""
-    return call.issuer == NAME and call.extra.get("type") == _CUSTOM
+    return call.issuer == ISSUER and call.extra.get("type") == _CUSTOM
 
 
 def write_item(part: Part, same: bool) -> Wire | None:
@@ -126,14 +126,14 @@ def write_item(part: Part, same: bool) -> Wire | None:
         case Text():
             as_it_came = same and bool(part.extra) and message_text(dict(part.extra)) == part.text
             return dict(part.extra) if as_it_came else {"role": "assistant", "content": part.text}
-        case Reasoning() if part.issuer == NAME:
+        case Reasoning() if part.issuer == ISSUER:
             return _write_reasoning(part, {})
         case ToolCall():
             call_id = part.id if same else fitted_id(part.id, LONGEST_ID)
             return _write_call(part, call_id, same)
         case Image() if same and part.extra.get("type") == _PICTURE:
             return {**part.extra, "result": to_base64(part.data)}
-        case Opaque() if part.issuer == NAME:
+        case Opaque() if part.issuer == ISSUER:
             return obj(part.value)
     return None
 
@@ -153,7 +153,7 @@ def write_output(part: Part, index: int, same: bool) -> Wire | None:
             extra = dict(part.extra) if same else {}
             named = {"id": item_id("ig", index), "type": _PICTURE, "status": "completed"}
             return {**named, **extra, "result": to_base64(part.data)}
-        case Opaque() if part.issuer == NAME:
+        case Opaque() if part.issuer == ISSUER:
             return obj(part.value)
     return None
 
@@ -179,7 +179,7 @@ def _message(content: Wire, index: int) -> Wire:
 
 def _write_reasoning(part: Reasoning, named: Wire) -> Wire:
     """Another vendor's thinking is shown as a summary, without what is bound to that vendor."""
-    own = part.issuer == NAME
+    own = part.issuer == ISSUER
     if own and part.extra:
         came = dict(part.extra)
         said, data = reasoning_text(came), text(came.get("encrypted_content"))
@@ -193,7 +193,7 @@ def _write_reasoning(part: Reasoning, named: Wire) -> Wire:
 
 
 def _write_call(call: ToolCall, call_id: str, same: bool) -> Wire:
-    own = call.issuer == NAME or (same and not call.issuer)
+    own = call.issuer == ISSUER or (same and not call.issuer)
     extra = dict(call.extra) if own else {}
     if extra.get("type") == _CUSTOM:
         return {**extra, "call_id": call_id, "name": call.name, "input": call.arguments}

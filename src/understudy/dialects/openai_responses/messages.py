@@ -14,8 +14,8 @@ from understudy.dialects.failed_tools import marked, unmarked
 from understudy.dialects.input_audio import read_input_audio, write_input_audio
 from understudy.dialects.json_access import Node, items, obj, text, without
 from understudy.dialects.openai_responses.items import (
+    ISSUER,
     LONGEST_ID,
-    NAME,
     is_custom,
     named_by_us,
     plain,
@@ -105,10 +105,10 @@ def _read_made(item: Wire, index: int) -> Part:
         item = dict(without(item, ("id", "status")))
         if item.get("type") == "reasoning":
             part = read_item(item)
-            return Reasoning(part.text) if isinstance(part, Reasoning) else Opaque(NAME, item)
+            return Reasoning(part.text) if isinstance(part, Reasoning) else Opaque(ISSUER, item)
     part = read_item(item, index)
     if part is None:
-        return Opaque(NAME, item)
+        return Opaque(ISSUER, item)
     return plain(part) if write_item(plain(part), same=True) == item else part
 
 
@@ -125,7 +125,7 @@ def _read_content(content: Json) -> list[Part]:
 
 def _read_part(part: Wire) -> Part:
     read = _READERS.get(text(part.get("type")))
-    return (read(part) if read else None) or Opaque(NAME, part)
+    return (read(part) if read else None) or Opaque(ISSUER, part)
 
 
 def _read_text(part: Wire) -> Part | None:
@@ -237,7 +237,7 @@ def write_part(part: Part, same: bool) -> Json:
             return {"type": "input_image", "image_url": url, **(part.extra if same else {})}
         case File():
             return _write_file(part)
-        case Opaque() if part.issuer == NAME:
+        case Opaque() if part.issuer == ISSUER:
             return part.value
     return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from understudy.dialects.json_access import Node, without
-from understudy.dialects.openai_responses.items import NAME
+from understudy.dialects.openai_responses.items import ISSUER
 from understudy.dialects.openai_responses.messages import read_input, write_input
 from understudy.dialects.spelling import Spelling, unsaid
 from understudy.messages.parts import NO_EXTRA, Json
@@ -27,7 +27,7 @@ def read_request(root: Node) -> Request:
         top_p=options.top_p,
         reasoning=options.reasoning,
         user=options.user,
-        issuer=NAME,
+        issuer=ISSUER,
         extra=_kept(root, options) or NO_EXTRA,
     )
 
@@ -54,7 +54,7 @@ def read_options(root: Node) -> Request:
         top_p=root["top_p"].opt_number(),
         reasoning=_within(root["reasoning"], "effort").opt_text(),
         user=root["user"].opt_text(),
-        issuer=NAME,
+        issuer=ISSUER,
     )
 
 
@@ -65,7 +65,7 @@ def _within(node: Node, key: str) -> Node:
 def _read_tool(node: Node) -> Tool | ServerTool:
     if node["type"].value != "function":
         node.obj()
-        return ServerTool(NAME, node.value)
+        return ServerTool(ISSUER, node.value)
     parameters = node["parameters"].opt_obj()
     said = node["description"].opt_text() or ""
     known = {"type", "name"}
@@ -118,7 +118,7 @@ _SPELLING = Spelling(
 
 
 def write_request(request: Request) -> Wire:
-    same = request.issuer == NAME
+    same = request.issuer == ISSUER
     instructions, said = write_input(request.messages, same)
     body: Wire = {"input": said, **write_options(request)}
     if instructions:
@@ -133,7 +133,7 @@ def write_request(request: Request) -> Wire:
 
 
 def write_options(request: Request) -> Wire:
-    same = request.issuer == NAME
+    same = request.issuer == ISSUER
     written = [_write_tool(tool, same) for tool in request.tools]
     tools: list[Json] = [tool for tool in written if tool is not None]
     form = _write_output(request.output)
@@ -153,7 +153,7 @@ def write_options(request: Request) -> Wire:
 
 def _write_tool(tool: Tool | ServerTool, same: bool) -> Json:
     if isinstance(tool, ServerTool):
-        return tool.value if tool.issuer == NAME else None
+        return tool.value if tool.issuer == ISSUER else None
     # Unless told otherwise this API makes schemas strict, and with that optional fields required.
     fields: Wire = dict(tool.extra) if same else {"strict": False}
     fields |= {"type": "function", "name": tool.name}

@@ -6,7 +6,7 @@ from understudy.dialects.base import Garbled
 from understudy.dialects.error_body import error_in, wire_error
 from understudy.dialects.json_access import decode, items, obj, text, whole
 from understudy.dialects.openai_responses.items import (
-    NAME,
+    ISSUER,
     plain,
     read_item,
     refusal_text,
@@ -71,7 +71,7 @@ def read_answer(wire: Wire) -> Response:
         refusal="".join(map(refusal_text, output)),
         id=found,
         finish_raw=raw,
-        issuer=NAME,
+        issuer=ISSUER,
         extra=_kept(wire),
     )
 
@@ -131,7 +131,7 @@ def write_response(response: Response, model: str) -> Wire:
 
 
 def write_items(response: Response) -> list[Wire]:
-    same = response.issuer == NAME
+    same = response.issuer == ISSUER
     written: list[Wire] = []
     for part in response.parts:
         item = write_output(part, len(written), same)
@@ -143,7 +143,7 @@ def write_items(response: Response) -> list[Wire]:
 
 
 def envelope(response: Response, model: str, output: list[Wire]) -> Wire:
-    same = response.issuer == NAME
+    same = response.issuer == ISSUER
     status, _, reason = raw_word(response).partition(":")
     return {
         "id": response.id or UNNAMED,
@@ -170,7 +170,7 @@ _WORDS: dict[FinishReason, str] = {
 def raw_word(response: Response) -> str:
     """The wire's own word if it was this wire's and still holds; ours otherwise."""
     meant = _finish(response.finish_raw, bool(response.tool_calls))
-    if response.issuer == NAME and response.finish_raw and meant == response.finish_reason:
+    if response.issuer == ISSUER and response.finish_raw and meant == response.finish_reason:
         return response.finish_raw
     return _WORDS[response.finish_reason]
 

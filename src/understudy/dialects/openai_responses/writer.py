@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from understudy.dialects.error_body import write_error
 from understudy.dialects.json_access import encode, text
 from understudy.dialects.openai_responses.items import (
-    NAME,
+    ISSUER,
     item_id,
     refused,
     spoken,
@@ -172,7 +172,7 @@ class ResponsesWriter:
         return self._event("response.output_item.done", fields)
 
     def _ending(self, response: Response) -> bytes:
-        same = response.issuer == NAME
+        same = response.issuer == ISSUER
         untold = self._untold.parts(replace(response, refusal=""))
         written = [self._tell(part, same) for part in untold]
         written.append(self._close())

@@ -1,4 +1,4 @@
-"""Streams of /api/chat and /api/generate: one object a line, the last one with `"done": true`."""
+"""Streams of /api/chat and /api/generate, read: an object a line, the last with `"done": true`."""
 
 from __future__ import annotations
 
@@ -7,19 +7,13 @@ from dataclasses import dataclass, field
 from understudy.dialects.base import Garbled
 from understudy.dialects.error_body import wire_error
 from understudy.dialects.gathering import Gathering
-from understudy.dialects.json_access import decode, encode_line, excerpt
-from understudy.dialects.ollama.response import (
-    is_error,
-    read_chunk,
-    response_of,
-    write_chunk,
-    write_last,
-)
+from understudy.dialects.json_access import decode, excerpt
+from understudy.dialects.ollama.response import is_error, read_chunk, response_of
 from understudy.dialects.payload_reader import PayloadReader
 from understudy.dialects.sse import BLANK, MAX_LINE, Lines
-from understudy.dialects.telling import Untold, tell
+from understudy.dialects.telling import tell
 from understudy.messages.parts import ToolCall
-from understudy.messages.response import Event, ReasoningDelta, Response, TextDelta
+from understudy.messages.response import Event
 
 
 @dataclass(slots=True)
@@ -70,34 +64,3 @@ def _is_opening(line: bytes) -> bool:
     """A line that begins an object and does not end it, as pretty printers write."""
     line = line.strip(BLANK)
     return line.startswith(b"{") and not line.endswith(b"}")
-
-
-class OllamaWriter:
-    """Writes one stream. See `StreamWriter`."""
-
-    def __init__(self, model: str) -> None:
-        self._model = model
-        self._untold = Untold()
-        # What stands around the words of a delta: most of a stream is nothing else.
-        empty = encode_line(write_chunk((), model, same=False))
-        self._head, _, self._tail = empty.rpartition(b'""')
-
-    def write_event(self, event: Event) -> bytes:
-        self._untold.note(event)
-        match event:
-            case TextDelta():
-                return self._around(encode_line(event.text))
-            case ReasoningDelta():
-                return self._around(b'"","thinking":' + encode_line(event.text))
-            case ToolCall():
-                call = write_chunk((event,), self._model, same=False)
-                return encode_line(call) + b"\n"
-            case Response():
-                last = write_last(event, self._model, self._untold.parts(event))
-                return encode_line(last) + b"\n"
-
-    def write_error(self, status: int, message: str, kind: str) -> bytes:
-        return encode_line({"error": message}) + b"\n"
-
-    def _around(self, said: bytes) -> bytes:
-        return self._head + said + self._tail + b"\n"
