@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import ipaddress
 from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Self
@@ -24,6 +23,7 @@ from understudy.agents.failure import ErrorCode, ErrorInfo
 from understudy.agents.inbound import Bounds, Connection, Incoming, Reply
 from understudy.agents.response import AgentResponse
 from understudy.agents.router import Router
+from understudy.providers.loopback import is_loopback
 
 CODES = {
     400: ErrorCode.PROTOCOL_ERROR,
@@ -60,7 +60,7 @@ class AgentServer:
         self.url = ""  # known once it is started
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> None:
-        if not (self._key or _is_loopback(host)):
+        if not (self._key or is_loopback(host)):
             raise ValueError(f"without a key only loopback may be listened on, not {host!r}")
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(self._connection, host, port)
@@ -151,10 +151,3 @@ def _unwritable(response: AgentResponse, error: Exception) -> AgentResponse:
     metadata = {key: response.metadata.get(key) for key in ("agent", "trace_id", "timestamp")}
     failure = AgentResponse.failure(info, metadata=metadata)
     return replace(failure, decision_path=response.decision_path)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -16,8 +16,8 @@ from understudy.core.words import meant
 from understudy.gateway.config import Config
 from understudy.gateway.house import House
 from understudy.gateway.keys import PROVIDER
-from understudy.providers.catalogue import on_loopback
 from understudy.providers.http import HttpProvider
+from understudy.providers.loopback import on_loopback
 
 OWN_PATHS = {"anthropic": ("/v1",), "gemini": ("/v1", "/v1beta"), "ollama": ("/api", "/v1")}
 ENDPOINT = re.compile(

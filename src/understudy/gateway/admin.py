@@ -19,17 +19,18 @@ from understudy.core.health import Change
 from understudy.core.plan import plan
 from understudy.core.words import meant
 from understudy.dialects.guess import request_in
-from understudy.gateway.app import JSON, Gateway, Route
-from understudy.gateway.build import is_loopback, keyless
+from understudy.gateway.app import Gateway, Route
+from understudy.gateway.build import keyless
 from understudy.gateway.house import House
-from understudy.gateway.http import Reply, Request
+from understudy.gateway.http import JSON, Reply, Request
 from understudy.gateway.past import MOST, Past, gently
 from understudy.gateway.shapes import Told, When, entry_told, record_told, state_told
 from understudy.gateway.siblings import Others, Question, nobody
 from understudy.gateway.whole import Entry, ledger_of, records_of, states_of
 from understudy.messages.request import Request as Asked
 from understudy.model import refusals
-from understudy.providers.catalogue import by_name, on_loopback
+from understudy.providers.catalogue import by_name
+from understudy.providers.loopback import is_loopback, on_loopback
 
 ENTRIES = 1_000  # lines of the ledger
 SHOWN = 100  # of either, unless more are asked for
@@ -113,8 +114,7 @@ class Board:
     def _route(self, answer: Answer, *, slow: bool) -> Route:
         async def route(request: Request, reply: Reply) -> None:
             if why := barred(request, self._house):
-                head = JSON + b"www-authenticate: Bearer\r\n"
-                return reply.send(401, head, _json({"error": {"message": why}}))
+                return shut_out(reply, why)
             try:
                 # In a thread: a plan may look up windows, and loading those takes a while.
                 told = await asyncio.to_thread(answer, request) if slow else answer(request)
@@ -252,6 +252,12 @@ def barred(request: Request, house: House) -> str:
     if not on_loopback(host) or (origin and urlsplit(origin).netloc != host):
         return "without an admin_key no foreign page may ask"
     return ""
+
+
+def shut_out(reply: Reply, why: str) -> None:
+    """The answer to whoever is barred."""
+    head = JSON + b"www-authenticate: Bearer\r\n"
+    reply.send(401, head, _json({"error": {"message": why}}))
 
 
 def _without_key(request: Request, house: House) -> str:

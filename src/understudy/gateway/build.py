@@ -7,7 +7,6 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from ipaddress import ip_address
 from pathlib import Path
 
 from understudy.core.errors import SpecError, UnderstudyError
@@ -24,6 +23,7 @@ from understudy.observe.journal_file import Shelf
 from understudy.providers.base import Patience
 from understudy.providers.catalogue import VENDORS, Vendor, by_name, key_in, url_in
 from understudy.providers.http import AUTH, HttpProvider, Settings
+from understudy.providers.loopback import is_loopback
 from understudy.providers.transport import Limits, Origin, render_head
 from understudy.registry import Registry
 from understudy.share.tie import Place
@@ -284,15 +284,6 @@ def keyless(cast: Cast) -> dict[str, str]:
         for key, provider in providers
         if isinstance(provider, HttpProvider) and provider.settings.missing
     }
-
-
-def is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _limits(gateway: Table) -> ServerLimits:

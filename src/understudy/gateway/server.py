@@ -58,12 +58,12 @@ class Server:
         self.outbox: Outbox
         self.heads = Heads()
 
-    async def listen(self, host: str, port: int, *, reuse_port: bool = False) -> int:
+    async def listen(self, host: str, port: int) -> int:
         """Start; the port, which is the system's choice if 0 was given."""
         self._settle()
         try:
             listener = await self.loop.create_server(
-                lambda: Connection(self), host, port, backlog=2048, reuse_port=reuse_port
+                lambda: Connection(self), host, port, backlog=2048
             )
         except OSError as error:
             raise cannot_listen(f"{host}:{port}", error) from None

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from ipaddress import ip_address
-from urllib.parse import urlsplit
 
 from understudy.providers.dsn import DSN
+from understudy.providers.loopback import on_loopback
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +81,6 @@ def base_url(vendor: Vendor, dsn: DSN) -> str:
     at_home = vendor.base_url.startswith("http://") and on_loopback(dsn.host)
     scheme = "http" if vendor.insecure or at_home else "https"
     return f"{scheme}://{dsn.host}"
-
-
-def on_loopback(host: str) -> bool:
-    """Is `host[:port][/path]` this very machine? By its whole name, not by how it begins."""
-    name = urlsplit(f"//{host}").hostname or ""
-    if name == "localhost":
-        return True
-    try:
-        return ip_address(name).is_loopback
-    except ValueError:
-        return False
 
 
 def key_in(vendor: Vendor, env: Mapping[str, str]) -> str:
