@@ -128,9 +128,14 @@ def from_below(error: asyncio.CancelledError) -> ProviderError:
     task = asyncio.current_task()
     if task is None or task.cancelling():
         raise error
-    failure = ProviderError(Fault.TRANSIENT, message="the attempt was cancelled from below")
+    failure = ended_below()
     failure.__cause__ = error
     return failure
+
+
+def ended_below() -> ProviderError:
+    """An attempt was cancelled, and not by its caller."""
+    return ProviderError(Fault.TRANSIENT, message="the attempt was cancelled from below")
 
 
 def term(step: Try, seconds: float) -> float:

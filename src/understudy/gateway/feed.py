@@ -23,13 +23,13 @@ from statistics import median
 import msgspec
 
 from understudy.core.health import Change, State
-from understudy.gateway.admin import News, barred
-from understudy.gateway.app import JSON, Gateway, Route
-from understudy.gateway.http import Reply, Request
+from understudy.gateway.admin import News, barred, shut_out
+from understudy.gateway.app import Gateway, Route
+from understudy.gateway.http import JSON, Reply, Request
 from understudy.gateway.lanes import Lane, Standing, lanes
 from understudy.gateway.past import MOST, Past, gently
 from understudy.gateway.record import Record
-from understudy.gateway.shapes import When, bench_told, entry_told, record_told, state_told
+from understudy.gateway.shapes import Told, When, bench_told, entry_told, record_told, state_told
 from understudy.gateway.siblings import Glimpse
 from understudy.gateway.whole import Entry, ledger_of, records_of, same, states_of
 
@@ -46,7 +46,6 @@ HEAD = (
     b"content-type: text/event-stream\r\ncache-control: no-store\r\n"
     b"x-accel-buffering: no\r\nx-content-type-options: nosniff\r\n"
 )
-Told = dict[str, object]
 
 
 class Feed:
@@ -114,8 +113,7 @@ class Feed:
 
     async def _events(self, request: Request, reply: Reply) -> None:
         if why := barred(request, self.gateway.house):
-            head = JSON + b"www-authenticate: Bearer\r\n"
-            return reply.send(401, head, msgspec.json.encode({"error": {"message": why}}))
+            return shut_out(reply, why)
         if self.listeners >= LISTENERS:
             said = {"error": {"message": f"{LISTENERS} are listening already; try again later"}}
             return reply.send(503, JSON, msgspec.json.encode(said))

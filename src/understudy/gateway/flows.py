@@ -192,7 +192,7 @@ class Alike:
         return self._due
 
     def parting(self, status: int, message: str, kind: str) -> bytes:
-        """None if the upstream's own last words already went through."""
+        """Nothing if the upstream's own last words already went through."""
         if self._scan.error and not self._due:
             return b""
         return self._provider.dialect.writer(self._model).write_error(status, message, kind)

@@ -16,7 +16,7 @@ from understudy.core.errors import OutOfTime, ProviderError, Stall, bare
 from understudy.core.faults import Fault
 from understudy.core.walk import Try
 from understudy.dialects.base import Garbled, Truncated, WireError
-from understudy.driver import Cast, broken_off, overdue, term
+from understudy.driver import Cast, broken_off, ended_below, overdue, term
 from understudy.gateway.flows import Flow
 from understudy.gateway.http import Reply
 from understudy.messages.response import Usage
@@ -167,7 +167,7 @@ class Posted(Hop):
                 then(made)
         except asyncio.CancelledError:
             if not self._over:
-                self.set_exception(from_below())
+                self.set_exception(ended_below())
         except Exception as error:  # noqa: BLE001 - the walk decides what to do with it
             self.set_exception(bare(error))
 
@@ -187,7 +187,7 @@ class Posted(Hop):
             answer = await self._provider.send(path, body, self._step.credential)
         except asyncio.CancelledError:
             if not self._over:
-                self.set_exception(from_below())
+                self.set_exception(ended_below())
         except Exception as error:  # noqa: BLE001 - the walk decides what to do with it
             self.set_exception(error)
         else:
@@ -388,7 +388,3 @@ def _cut(error: ProviderError) -> ProviderError:
     if error.fault is Fault.TRANSIENT:
         error.fault = Fault.STALL_MID_STREAM
     return error
-
-
-def from_below() -> ProviderError:
-    return ProviderError(Fault.TRANSIENT, message="the attempt was cancelled from below")

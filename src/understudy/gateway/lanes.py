@@ -12,7 +12,6 @@ from understudy.core.stage import Candidate, obstacle
 from understudy.driver import Cast
 from understudy.gateway.house import House
 
-Told = dict[str, object]
 States = Mapping[str, State]
 
 

@@ -9,9 +9,9 @@ from understudy.core.errors import ProviderError
 from understudy.core.faults import Fault
 from understudy.core.walk import Try
 from understudy.dialects.base import StreamWriter
-from understudy.driver import Cast, term
+from understudy.driver import Cast, ended_below, term
 from understudy.gateway.flows import commits
-from understudy.gateway.hops import Caller, Hop, from_below
+from understudy.gateway.hops import Caller, Hop
 from understudy.messages.response import Beat, Event, Response, Usage
 from understudy.providers.base import Call, Provider
 
@@ -37,7 +37,7 @@ class Played(Hop):
             await self._play()
         except asyncio.CancelledError:
             if not self._over:
-                self._fail(from_below())
+                self._fail(ended_below())
         except Exception as error:  # noqa: BLE001 - the walk decides what to do with it
             if not self._over:
                 self._fail(error)

@@ -12,9 +12,7 @@ from understudy.core.faults import Fault
 from understudy.core.target import Attempt
 from understudy.dialects.base import Dialect
 from understudy.dialects.json_access import encode
-from understudy.gateway.http import Reply
-
-JSON = b"content-type: application/json\r\n"
+from understudy.gateway.http import JSON, Reply
 
 
 class _Told(msgspec.Struct):
@@ -67,12 +65,8 @@ def of_error(error: Exception, dialect: str) -> Refusal:
 def _exhausted(error: ChainExhausted) -> Refusal:
     faults = {e.fault for e in error.exceptions if isinstance(e, ProviderError)}
     limited = faults == {Fault.RATE_LIMIT}
-    # Layers above must not multiply what was already tried (contract C17).
-    headers = {"x-should-retry": "false"}
-    if error.retry_after is not None:
-        headers["retry-after"] = str(max(1, math.ceil(error.retry_after)))
     kind = "rate_limit" if limited else "exhausted"
-    return Refusal(429 if limited else 503, str(error), kind, headers)
+    return Refusal(429 if limited else 503, str(error), kind, _headers(error.retry_after))
 
 
 def _stopped(error: ProviderError, dialect: str) -> Refusal:
@@ -81,10 +75,21 @@ def _stopped(error: ProviderError, dialect: str) -> Refusal:
     if error.fault is not Fault.AUTH and known is not None:
         status = known
     same = error.dialect == dialect and error.fault is not Fault.AUTH and _is_told(error.body)
+    body, headers = error.body if same else b"", _headers(error.retry_after)
+    return Refusal(status, str(error), str(error.fault), headers, body)
+
+
+def _headers(retry_after: float | None) -> dict[str, str]:
+    # Layers above must not multiply what was already tried (contract C17).
     headers = {"x-should-retry": "false"}
-    if error.retry_after is not None:
-        headers["retry-after"] = str(max(1, math.ceil(error.retry_after)))
-    return Refusal(status, str(error), str(error.fault), headers, error.body if same else b"")
+    if retry_after is not None:
+        headers["retry-after"] = whole_seconds(retry_after)
+    return headers
+
+
+def whole_seconds(seconds: float) -> str:
+    """As `Retry-After` has them: no fractions, and never 0."""
+    return str(max(1, math.ceil(seconds)))
 
 
 def _is_told(body: bytes) -> bool:

@@ -5,7 +5,6 @@ The hot path is short on purpose: find the key, read two fields, walk.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Awaitable, Callable
 from functools import lru_cache
 from typing import Protocol
@@ -20,10 +19,10 @@ from understudy.gateway.ask import Ask
 from understudy.gateway.errands import ERRANDS
 from understudy.gateway.exchange import Exchange
 from understudy.gateway.house import House
-from understudy.gateway.http import Reply, Request
+from understudy.gateway.http import JSON, Reply, Request
 from understudy.gateway.limits import Gate, Turned
 from understudy.gateway.record import Failure, Opening, Record
-from understudy.gateway.refusals import JSON, Refusal, apologise, of_error, story
+from understudy.gateway.refusals import Refusal, apologise, of_error, story, whole_seconds
 from understudy.gateway.surfaces import PATHS, Surfaces, is_surface
 from understudy.gateway.wishes import wishes_of
 from understudy.timers import Handle, call_later
@@ -317,7 +316,7 @@ def lost(request: Request, routes: dict[tuple[str, str], Route]) -> Refusal:
 
 
 def _too_many(turned: Turned) -> Refusal:
-    seconds = str(max(1, math.ceil(turned.seconds)))
+    seconds = whole_seconds(turned.seconds)
     why = f"{turned.reason}; ask again in {seconds} s"
     return Refusal(429, why, "rate_limit", {"retry-after": seconds})
 
