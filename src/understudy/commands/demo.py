@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from understudy.commands import story
 from understudy.commands.screen import columns
-from understudy.core.plan import Plan
 from understudy.gateway.shapes import attempt_told
 from understudy.messages.response import Response
 from understudy.model import Model
@@ -60,8 +59,7 @@ def told() -> dict[str, object]:
     """The same as JSON."""
     clock, model = _stage()
     scenes = [scene.to_dict() for scene in _played(clock, model)]
-    plan: Plan = model.plan()
-    return {"chain": SPEC, "scenes": scenes, "plan": plan.to_dict()}
+    return {"chain": SPEC, "scenes": scenes, "plan": model.plan().to_dict()}
 
 
 def _stage() -> tuple[ManualClock, Model]:

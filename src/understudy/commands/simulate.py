@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import gc
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from understudy.commands.progress import Say, bar, little_garbage
 from understudy.rehearse.page import page
 from understudy.rehearse.sweep import Play, Result, combinations, run_all
 from understudy.rehearse.table import table
-
-Say = Callable[[str], None]
-BAR = 24  # characters
-SELDOM = 50_000  # objects between looks for garbage; a run makes little
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +31,8 @@ def simulate(wanted: Wanted, *, echo: Say, say: Say | None = None) -> int:
         for file in wanted.files
         for run in combinations(Play(Path(file).stem, _text(file)), wanted.sweeps)
     ]
-    before = gc.get_threshold()
-    gc.set_threshold(SELDOM, *before[1:])
-    try:
-        results = run_all(plays, seed=wanted.seed, progress=_bar(say))
-    finally:
-        gc.set_threshold(*before)
+    with little_garbage():
+        results = run_all(plays, seed=wanted.seed, progress=bar(say, "runs"))
     if wanted.html is not None:
         title = f"Rehearsal of {', '.join(Path(file).stem for file in wanted.files)}"
         Path(wanted.html).write_text(page(results, title), encoding="utf-8")
@@ -52,17 +44,6 @@ def as_json(results: Sequence[Result]) -> str:
     return json.dumps(
         [{"run": r.label, "seed": r.seed, "scores": r.scores.to_dict()} for r in results]
     )
-
-
-def _bar(say: Say | None) -> Callable[[int, int], None] | None:
-    if say is None:
-        return None
-
-    def told(done: int, total: int) -> None:
-        filled = BAR * done // max(total, 1)
-        say(f"\r[{'#' * filled}{'.' * (BAR - filled)}] {done}/{total} runs")
-
-    return told
 
 
 def _text(path: str) -> str:

@@ -18,7 +18,6 @@ PACE: Then = ("retry", "advance")  # a rate limit that names no delay
 OVER: Then = ("stop", "stop")
 FINE: Then = ("", "")
 
-JSON, SSE = "json", "sse"
 ANY = frozenset(("openai", "responses", "anthropic", "gemini", "ollama"))
 EVENTS = ANY - {"ollama"}  # those that stream server-sent events
 

@@ -13,7 +13,7 @@ from understudy.rehearse.replay_facts import Facts
 from understudy.rehearse.replay_read import Asked, Library
 from understudy.rehearse.replay_settings import Changes
 from understudy.rehearse.score import share_of
-from understudy.rehearse.table import count, seconds, share
+from understudy.rehearse.table import aligned, count, seconds, share
 
 SHOWN = 10  # changed requests that are told in words
 LOST = ("failed", "broken")
@@ -224,12 +224,7 @@ def text(found: Comparison) -> str:
     before, after = asdict(found.before), asdict(found.after)
     lines = [["", "then", ", ".join(found.settings) or "again"]]
     lines += [[words, form(before[name]), form(after[name])] for name, words, form in ROWS]
-    widths = [max(len(line[n]) for line in lines) for n in range(3)]
-    told = [
-        "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]).rstrip()
-        for line in lines
-    ]
-    return "\n".join([*told, "", *_changes(found), *_sureness(found)])
+    return "\n".join([aligned(lines), "", *_changes(found), *_sureness(found)])
 
 
 def _changes(found: Comparison) -> list[str]:

@@ -82,11 +82,7 @@ def table(results: Sequence[Result]) -> str:
     for row, name in enumerate(names):
         marked = [c[row] + (" *" if n in stars[row] else "  ") for n, c in enumerate(columns)]
         lines.append([name, *marked])
-    widths = [max(len(line[n]) for line in lines) for n in range(len(lines[0]))]
-    return "\n".join(
-        "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]).rstrip()
-        for line in lines
-    )
+    return aligned(lines)
 
 
 SHORT = ("success", "added_p99", "wasted_attempts", "wasted_money", "benches", "notice", "back")
@@ -98,6 +94,11 @@ def _long(results: Sequence[Result], columns: list[list[str]], stars: list[set[i
     for n, result in enumerate(results):
         marked = [columns[n][p] + (" *" if n in stars[p] else "  ") for p in places]
         lines.append([result.label, *marked])
+    return aligned(lines)
+
+
+def aligned(lines: Sequence[Sequence[str]]) -> str:
+    """Columns: words on the left, then numbers."""
     widths = [max(len(line[n]) for line in lines) for n in range(len(lines[0]))]
     return "\n".join(
         "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]).rstrip()
