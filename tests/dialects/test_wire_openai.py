@@ -178,7 +178,8 @@ def settled(request: Row) -> Row:
 def test_embeddings_read_as_the_sdk_reads_them() -> None:
     for row in rows("embeddings"):
         found, wanted = embeddings.read_response(row["response_body"].encode()), row["expected"]
-        assert (found.count, found.dimensions) == (wanted["embeddings"], wanted["dimensions"])
+        assert found.count == wanted["embeddings"]
+        assert len(found.vectors[0]) == wanted["dimensions"]
         assert [round(value, 6) for value in found.vectors[0][:3]] == wanted["first"]
         assert found.model == (wanted["model"] or "")
         assert found.input_tokens == (wanted["usage"] or {}).get("input")

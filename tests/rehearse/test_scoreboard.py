@@ -13,7 +13,7 @@ import pytest
 
 from tests.rig import run
 from understudy.gateway.config import read_config
-from understudy.rehearse.catalogue import CATALOGUE, named
+from understudy.rehearse.catalogue import CATALOGUE
 from understudy.rehearse.phrases import voice
 from understudy.rehearse.wire import HANG, Drip
 
@@ -51,7 +51,7 @@ BROKEN = Seen(200, HALF, error="broke off")
 
 
 def case(fault: str, *, stream: bool = False, dialect: str = "openai", name: str = "m") -> Case:
-    return Case(named(fault), dialect, stream, name)
+    return Case(CATALOGUE[fault], dialect, stream, name)
 
 
 # fmt: off

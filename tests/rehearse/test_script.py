@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from understudy.providers.fake import HANG, Chunks, Http, Pause
-from understudy.rehearse.catalogue import CATALOGUE, named
+from understudy.rehearse.catalogue import CATALOGUE
 from understudy.rehearse.cues import Queue, outcome, steps
 from understudy.rehearse.script import Clause, ScriptError, Status, Text, Timed, parse
 from understudy.rehearse.wire import CLOSE, Drip, First, Open, Reply, Rest
@@ -17,7 +17,7 @@ from understudy.rehearse.wire import HANG as SILENT
 
 def test_a_script_says_who_does_what_in_which_order() -> None:
     assert parse("p/a: 503 429(7) reset-mid-stream; p/b: 'hello'") == (
-        Clause("p/a", (Status(503), Status(429, 7.0), named("reset-mid-stream"))),
+        Clause("p/a", (Status(503), Status(429, 7.0), CATALOGUE["reset-mid-stream"])),
         Clause("p/b", (Text("hello"),)),
     )
 
@@ -42,7 +42,7 @@ def test_stars_multiply_and_escapes_are_undone() -> None:
 
 def test_a_number_the_catalogue_has_is_that_row_with_its_words() -> None:
     (clause,) = parse("p/a: 429 429(3)")
-    assert clause.cues == (named("429"), Status(429, 3.0))
+    assert clause.cues == (CATALOGUE["429"], Status(429, 3.0))
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_any_text_is_read_or_refused_and_nothing_else(script: str) -> None:
 @given(st.lists(st.sampled_from(sorted(CATALOGUE)), min_size=1, max_size=8))
 def test_every_row_of_the_catalogue_can_be_named(names: list[str]) -> None:
     (clause,) = parse(f"p/a: {' '.join(names)}")
-    assert clause.cues == tuple(named(name) for name in names)
+    assert clause.cues == tuple(CATALOGUE[name] for name in names)
 
 
 def test_cues_become_outcomes_of_a_fake() -> None:
@@ -117,6 +117,6 @@ def test_a_queue_gives_pauses_with_what_follows_them_and_starts_again_if_told_to
     (clause,) = parse("p/a: pause(1) 503 500 ...")
     queue = Queue(clause)
     taken = [queue.next() for _ in range(3)]
-    assert taken == [[Timed("pause", 1.0), Status(503)], [named("500")], taken[0]]
+    assert taken == [[Timed("pause", 1.0), Status(503)], [CATALOGUE["500"]], taken[0]]
     done = Queue(Clause("p/a", (Status(503),)))
     assert (done.next(), done.next()) == ([Status(503)], [])

@@ -1,4 +1,4 @@
-"""Embeddings: enough of an answer to count and bill it, enough of a request to pass it on.
+"""Embeddings: enough of an answer to count and bill it. Requests are passed on unread.
 
 Vectors are not translated between vendors: vectors of two models do not compare, so a chain of
 embeddings must be one model at several hosts.
@@ -9,14 +9,10 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 
-import msgspec
-
-from understudy.core.errors import InvalidRequest
 from understudy.dialects.base import Garbled
 from understudy.dialects.blobs import read_base64
 from understudy.dialects.error_body import error_in, wire_error
 from understudy.dialects.json_access import (
-    Node,
     decode,
     excerpt,
     items,
@@ -42,41 +38,9 @@ class Embeddings:
     def count(self) -> int:
         return len(self.vectors)
 
-    @property
-    def dimensions(self) -> int:
-        return len(self.vectors[0]) if self.vectors else 0
-
-
-@dataclass(frozen=True, slots=True)
-class EmbeddingsRequest:
-    """Which model is asked, and how many texts it is given."""
-
-    model: str
-    count: int
-
 
 def path(model: str) -> str:
     return "/embeddings"
-
-
-def read_request(body: bytes) -> EmbeddingsRequest:
-    """Raises InvalidRequest naming the wrong field."""
-    root = Node.root(body)
-    given = root["input"]
-    if isinstance(given.value, str):
-        return EmbeddingsRequest(root["model"].text(), 1)
-    tokens = [item for item in given.nodes() if isinstance(item.value, int)]
-    return EmbeddingsRequest(root["model"].text(), 1 if tokens else len(given.nodes()))
-
-
-def write_request(body: bytes, model: str) -> bytes:
-    """The same bytes with another model: the rest is not even decoded."""
-    try:
-        fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidRequest(f"the request body is not JSON: {excerpt(body)}") from error
-    fields["model"] = msgspec.Raw(msgspec.json.encode(model))
-    return msgspec.json.encode(fields)
 
 
 def read_response(body: bytes) -> Embeddings:

@@ -19,13 +19,6 @@ USAGE = Usage(12, 3)
 BUSY = "The engine is currently overloaded"
 SSE, LINES = "text/event-stream", "application/x-ndjson"
 STREAM_KIND = {"ollama": LINES}  # others send server-sent events
-END_MARKS = {
-    "openai": b"data: [DONE]",
-    "responses": b"response.completed",
-    "anthropic": b"message_stop",
-    "gemini": b'"finishReason"',
-    "ollama": b'"done":true',
-}
 
 # fmt: off
 ERROR = {
