@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from understudy.commands.check import Finding, check, render
+from understudy.core.policy import POLICIES
 from understudy.gateway.config import InvalidConfig, examine, read_config
-from understudy.gateway.keys import SECTIONS
+from understudy.gateway.keys import NAMED, SECTIONS
 from understudy.gateway.runtime import Runtime, Setup
 
 SECRET = "sk-planted-0123456789abcdef"
@@ -137,6 +138,10 @@ def test_what_can_be_read_of_a_bad_file_is_read_with_defaults_for_the_rest() -> 
 def test_every_default_is_a_value_its_own_key_would_take() -> None:
     rows = [key for keys in SECTIONS.values() for key in keys if key.default is not None]
     assert [key.name for key in rows if not key.kind.fits(key.default)] == []
+
+
+def test_every_policy_that_can_be_named_is_there() -> None:
+    assert set(NAMED) <= set(POLICIES)
 
 
 def test_a_configuration_shows_no_secret() -> None:

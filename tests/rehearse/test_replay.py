@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,7 @@ from understudy.observe.journal_lines import Benched, Cleared, Head
 from understudy.rehearse.replay_era import fill
 from understudy.rehearse.replay_read import InvalidJournal, files_of
 from understudy.rehearse.replay_report import compare
-from understudy.rehearse.replay_settings import Changes, read_changes
+from understudy.rehearse.replay_settings import TABLES, Changes, read_changes
 from understudy.rehearse.scenario_file import InvalidScenario
 from understudy.testing import ManualClock
 
@@ -167,6 +167,10 @@ def test_another_table_brings_its_own_numbers_but_for_those_that_were_set(tmp_pa
     assert (strict.max_wait, strict.budget_ratio, strict.session_seconds) == (0.0, None, math.inf)
     assert read_changes(["policy.max_wait=9"]).rules(told.policy).max_wait == 9
     assert lines.policy_of(told.policy) == bent
+
+
+def test_every_number_of_a_cooldown_can_be_set() -> None:
+    assert set(TABLES["health"]) == {spec.name for spec in fields(Cooldown)}
 
 
 @pytest.mark.parametrize(

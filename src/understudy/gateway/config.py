@@ -22,8 +22,8 @@ from understudy.gateway.keys import (
     PROVIDER,
     SHARE,
     Key,
-    Kind,
 )
+from understudy.gateway.kinds import Kind
 
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 SHELL = re.compile(r"(?:^|[\s:=/])\$[A-Z_][A-Z0-9_]{2,}\b")  # what a shell would fill in as well

@@ -10,6 +10,7 @@ from understudy.core.errors import InvalidRequest, SpecError
 from understudy.core.policy import POLICIES, Policy
 from understudy.driver import Cast
 from understudy.gateway.http import ServerLimits
+from understudy.gateway.keys import NAMED
 from understudy.gateway.limits import UNLIMITED, Allowance, Gate
 from understudy.observe.journal_file import Shelf
 from understudy.providers.http import HttpProvider, Settings, transport_to
@@ -141,8 +142,8 @@ class House:
         ours = self.rules.policies.get(model, standard)
         if not wish:
             return ours
-        if wish not in POLICIES or wish == "deterministic":
-            known = "availability, fail_fast"
+        if wish not in NAMED:
+            known = ", ".join(NAMED)
             raise InvalidRequest(f"x-understudy-policy is {wish[:40]!r}; known: {known}")
         # A client may ask for the stricter table, never for the more generous one.
         if wish == "fail_fast" and ours.name == "availability":

@@ -1,44 +1,26 @@
-"""Every configuration key: where it stands, what it takes, what it means. The reference is made
-from this table, and so are the errors."""
+"""Every configuration key: where it stands, what it takes, what it means.
+
+Errors are made from this table, and the reference is compared with it. Reads no file.
+"""
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from understudy.core.policy import POLICIES
 from understudy.dialects.table import DIALECTS
+from understudy.gateway.kinds import (
+    COUNT,
+    FLAG,
+    RETRIES,
+    TEXT,
+    WAIT,
+    Kind,
+    number,
+    one_of,
+    whole,
+)
 from understudy.observe.journal_file import LEAST
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """What a value must be: a test, and the words for it."""
-
-    words: str
-    fits: Callable[[object], bool]
-    names: tuple[str, ...] = ()  # all there are, if they are words
-
-
-def _number(least: float, words: str) -> Kind:
-    def fits(value: object) -> bool:
-        ok = isinstance(value, int | float) and not isinstance(value, bool)
-        return ok and math.isfinite(value) and value >= least  # type: ignore[arg-type,operator]
-
-    return Kind(words, fits)
-
-
-def _whole(least: int, words: str) -> Kind:
-    return Kind(
-        words,
-        lambda v: isinstance(v, int) and not isinstance(v, bool) and v >= least,
-    )
-
-
-def _one_of(*names: str) -> Kind:
-    return Kind(f"one of {', '.join(names)}", lambda v: v in names, names)
 
 
 def _texts(value: object) -> bool:
@@ -58,22 +40,17 @@ def _table_of_texts(value: object) -> bool:
     return isinstance(value, dict) and all(isinstance(item, str) for item in value.values())
 
 
-TEXT = Kind("a text", lambda v: isinstance(v, str) and v != "")
 TEXTS = Kind("a list of texts", _texts)
 SECRET = Kind("a key of printable ASCII without blanks", lambda v: v != "" and _secret(v))
 SECRETS = Kind(
     "a list of keys of printable ASCII without blanks",
     lambda v: _secrets(v) and "" not in v,  # type: ignore[operator]
 )
-FLAG = Kind("true or false", lambda v: isinstance(v, bool))
-SECONDS = _number(0.001, "seconds above 0")
-WAIT = _number(0, "seconds, 0 or more")
-BYTES = _whole(1024, "bytes, 1024 or more")
-PORT = Kind("a port, 0 to 65535", lambda v: _whole(0, "").fits(v) and int(str(v)) <= 65535)
+SECONDS = number(0.001, "seconds above 0")
+BYTES = whole(1024, "bytes, 1024 or more")
+PORT = Kind("a port, 0 to 65535", lambda v: whole(0, "").fits(v) and int(str(v)) <= 65535)
 HEADERS = Kind("a table of texts", _table_of_texts)
 MODELS = Kind("a table of tables", lambda v: isinstance(v, dict))
-COUNT = _whole(1, "a whole number, 1 or more")
-RETRIES = _whole(0, "a whole number, 0 or more")
 URL = Kind(
     "a URL starting with http:// or https://",
     lambda v: isinstance(v, str) and v.startswith(("http://", "https://")),
@@ -98,13 +75,15 @@ class Key:
     default: object = None
 
 
+NAMED = ("availability", "fail_fast")  # policies that a file or a client may name
+
 # fmt: off
 GATEWAY = (
     Key("host", TEXT, "address to listen on; other than loopback only with keys", "127.0.0.1"),
     Key("port", PORT, "port to listen on; 0 lets the system choose", 8080),
     Key("keys", SECRETS, "client keys; without any, only loopback may be listened on", []),
     Key("admin_key", SECRET, "for /understudy/api, sent as Bearer; without one, loopback only"),
-    Key("policy", _one_of("availability", "fail_fast"), "which table decides", "availability"),
+    Key("policy", one_of(*NAMED), "which table decides", "availability"),
     Key("timeout", SECONDS, "a whole request: all attempts, streaming included", 600),
     Key("allow_specs", FLAG, "may a client send a whole spec as the model, or only aliases", True),
     Key("max_body", BYTES, "largest request body", 32 * 1024 * 1024),
@@ -115,18 +94,18 @@ GATEWAY = (
     Key("keepalive", WAIT, "streams: a comment to a client that waits so long for first content; from then on the status is 200; 0 sends none", 0),
     Key("drain_delay", WAIT, "go on serving for so long after the signal to stop, while /readyz says 503", 0),
     Key("max_concurrent", COUNT, "requests at once for one client key"),
-    Key("rate", _number(0.001, "requests a second, above 0"), "requests a second for one client key"),
-    Key("token_rate", _number(0.001, "tokens a second, above 0"), "tokens a second for one client key, in and out, as answers tell them"),
+    Key("rate", number(0.001, "requests a second, above 0"), "requests a second for one client key"),
+    Key("token_rate", number(0.001, "tokens a second, above 0"), "tokens a second for one client key, in and out, as answers tell them"),
     Key("workers", COUNT, "processes that serve this address; above 1 with a supervisor over them", 1),
     Key("tracing", FLAG, "OpenTelemetry spans; needs its SDK and an exporter, set by OTEL_* variables", False),
 )
 PROVIDER = (
-    Key("dialect", _one_of(*DIALECTS), "what it speaks; without one what its vendor speaks, else openai"),
+    Key("dialect", one_of(*DIALECTS), "what it speaks; without one what its vendor speaks, else openai"),
     Key("vendor", TEXT, "a row of the catalogue, if the provider's own name is none"),
     Key("base_url", URL, "where it is"),
     Key("api_key", TEXT, "its key"),
     Key("api_keys", TEXTS, "several keys, in order of preference"),
-    Key("auth", _one_of("bearer", "x-api-key", "x-goog-api-key", "api-key", "none"), "how the key is sent"),
+    Key("auth", one_of("bearer", "x-api-key", "x-goog-api-key", "api-key", "none"), "how the key is sent"),
     Key("headers", HEADERS, "sent with every request"),
     Key("connect_timeout", SECONDS, "lookup, connection and TLS", 5),
     Key("first_byte_timeout", WAIT, "streams: connect, headers and the wait for first content", 15),
@@ -142,19 +121,19 @@ POLICY = (
     Key("degrade_seconds", SECONDS, "how long a refused credential sits out", 300),
     Key("session_seconds", SECONDS, "how long a credential without credits sits out", 1800),
     Key("max_wait", WAIT, "wait so long for a benched target if all are benched", 2),
-    Key("budget_ratio", _number(0, "a ratio, 0 or more"), "retries allowed per request, over all requests", 0.2),
-    Key("budget_rate", _number(0, "retries a second, 0 or more"), "retries allowed per second in any case", 10),
+    Key("budget_ratio", number(0, "a ratio, 0 or more"), "retries allowed per request, over all requests", 0.2),
+    Key("budget_rate", number(0, "retries a second, 0 or more"), "retries allowed per second in any case", 10),
 )
 HEALTH = (
     Key("threshold", COUNT, "consecutive failed attempts that bench a target", 2),
     Key("base", SECONDS, "seconds of the first bench", 5),
-    Key("factor", _number(1.001, "a number above 1"), "growth of each further bench", 2),
+    Key("factor", number(1.001, "a number above 1"), "growth of each further bench", 2),
     Key("cap", SECONDS, "seconds of the longest bench", 300),
     Key("probe", FLAG, "after a bench admit one attempt at a time", True),
 )
 JOURNAL = (
     Key("path", TEXT, "the file it is written to; without one there is none"),
-    Key("max_bytes", _whole(LEAST, f"bytes, {LEAST} or more"), "a file of this size is put aside", 32 * 1024 * 1024),
+    Key("max_bytes", whole(LEAST, f"bytes, {LEAST} or more"), "a file of this size is put aside", 32 * 1024 * 1024),
     Key("keep", RETRIES, "files put aside that are kept; the oldest goes first", 7),
 )
 SHARE = (
@@ -185,4 +164,3 @@ SECTIONS = {
     "journal": JOURNAL,
     "share": SHARE,
 }
-assert set(POLICIES) >= {"availability", "fail_fast"}

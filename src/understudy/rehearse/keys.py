@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from understudy.core.faults import Fault
 from understudy.core.policy import POLICIES
+from understudy.gateway.kinds import (
+    COUNT,
+    FLAG,
+    RETRIES,
+    TEXT,
+    WAIT,
+    Kind,
+    is_number,
+    number,
+    one_of,
+)
 from understudy.rehearse.chance import KINDS
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """What a value must be: a test, and the words for it."""
-
-    words: str
-    fits: Callable[[object], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,22 +28,6 @@ class Key:
     name: str
     kind: Kind
     means: str
-
-
-def is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def number(least: float, words: str, most: float = math.inf) -> Kind:
-    return Kind(words, lambda v: is_number(v) and least <= float(str(v)) <= most)
-
-
-def whole(least: int, words: str) -> Kind:
-    return Kind(words, lambda v: isinstance(v, int) and not isinstance(v, bool) and v >= least)
-
-
-def one_of(*names: str) -> Kind:
-    return Kind(f"one of {', '.join(names)}", lambda v: v in names)
 
 
 def _chance(least: float) -> Callable[[object], bool]:
@@ -57,16 +43,11 @@ def _chance(least: float) -> Callable[[object], bool]:
 
 _ORDERS = {order for keys in KINDS.values() for order in (keys, keys[::-1])}
 _SHAPES = "{ low, high }, { mean } or { median, sigma }"
-TEXT = Kind("a text", lambda v: isinstance(v, str) and v != "")
-FLAG = Kind("true or false", lambda v: isinstance(v, bool))
 TABLE = Kind("a table", lambda v: isinstance(v, dict))
 TABLES = Kind("a list of tables", lambda v: isinstance(v, list) and all(map(TABLE.fits, v)))
 SECONDS = number(1e-6, "seconds above 0")
-WAIT = number(0, "seconds, 0 or more")
 SHARE = number(0, "a share from 0 to 1", 1)
 PRICE = number(0, "dollars, 0 or more")
-COUNT = whole(1, "a whole number, 1 or more")
-RETRIES = whole(0, "a whole number, 0 or more")
 TIMES = Kind(f"seconds, or {_SHAPES}", _chance(0.0))
 AMOUNT = Kind(f"a number above 0, or {_SHAPES}", _chance(1e-9))
 # The caller's leaving is the traffic's doing; a cut stream can befall any target.

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 
 from understudy.core.health import Cooldown
 from understudy.core.policy import POLICIES, Policy
 from understudy.core.words import meant_or_known
+from understudy.gateway.keys import NAMED
+from understudy.gateway.kinds import one_of
 from understudy.observe.journal_lines import NUMBERS, Rules, Settings, cooldown_of, policy_of
 from understudy.rehearse import keys
 from understudy.rehearse.scenario_file import InvalidScenario, read_setting
@@ -18,7 +20,7 @@ TABLES = {
     "health": {key.name: key for key in keys.HEALTH},
     "gateway": {key.name: key for key in keys.SCENARIO if key.name == "timeout"},
 }
-NAMES = keys.one_of("availability", "fail_fast")
+NAMES = one_of(*NAMED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,3 @@ def _problems(section: str, table: dict[str, object]) -> list[str]:
         elif not rows[name].kind.fits(value):
             found.append(f"{section}.{name}: is {value!r}; expected {rows[name].kind.words}")
     return found
-
-
-assert set(TABLES["health"]) == {spec.name for spec in fields(Cooldown)}
