@@ -32,8 +32,8 @@ def _local(name: str, dialect: str, base_url: str, **more: object) -> Vendor:
 
 
 _LEGACY = frozenset({"max_tokens"})  # knows max_tokens, not max_completion_tokens
-_STATED = frozenset({"max_tokens", "schema_stated"})  # may ignore a schema: state it as well
-_FORMAT_IGNORED = frozenset({"schema_stated"})
+_FLAT = frozenset({"max_tokens", "flat_text"})
+_MISTRAL = frozenset({"max_tokens", "nine_letter_ids", "random_seed"})
 
 # fmt: off
 VENDORS = (
@@ -42,15 +42,15 @@ VENDORS = (
     Vendor("anthropic",  "anthropic", "https://api.anthropic.com",                 ("ANTHROPIC_API_KEY",), "x-api-key"),
     Vendor("google",     "gemini",    "https://generativelanguage.googleapis.com", ("GOOGLE_API_KEY", "GEMINI_API_KEY"), "x-goog-api-key"),
     Vendor("gemini",     "gemini",    "https://generativelanguage.googleapis.com", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "x-goog-api-key"),
-    _local("ollama",     "ollama",    "http://localhost:11434", host_variable="OLLAMA_HOST", quirks=_FORMAT_IGNORED),
-    Vendor("ollama-cloud", "ollama",  "https://ollama.com",                        ("OLLAMA_API_KEY",), quirks=_FORMAT_IGNORED),
-    _local("foreman",    "ollama",    "", quirks=_FORMAT_IGNORED),
-    _local("llama-swap", "openai",    "", insecure=True, quirks=_STATED),
-    _local("llama-swaps", "openai",   "", quirks=_STATED),
+    _local("ollama",     "ollama",    "http://localhost:11434", host_variable="OLLAMA_HOST"),
+    Vendor("ollama-cloud", "ollama",  "https://ollama.com",                        ("OLLAMA_API_KEY",)),
+    _local("foreman",    "ollama",    ""),
+    _local("llama-swap", "openai",    "", insecure=True, quirks=_LEGACY),
+    _local("llama-swaps", "openai",   "", quirks=_LEGACY),
     Vendor("groq",       "openai",    "https://api.groq.com/openai/v1",            ("GROQ_API_KEY",)),
     Vendor("openrouter", "openai",    "https://openrouter.ai/api/v1",              ("OPENROUTER_API_KEY",), quirks=_LEGACY),
-    Vendor("mistral",    "openai",    "https://api.mistral.ai/v1",                 ("MISTRAL_API_KEY",), quirks=_LEGACY),
-    Vendor("deepseek",   "openai",    "https://api.deepseek.com",                  ("DEEPSEEK_API_KEY",), quirks=_LEGACY),
+    Vendor("mistral",    "openai",    "https://api.mistral.ai/v1",                 ("MISTRAL_API_KEY",), quirks=_MISTRAL),
+    Vendor("deepseek",   "openai",    "https://api.deepseek.com",                  ("DEEPSEEK_API_KEY",), quirks=_FLAT),
     Vendor("together",   "openai",    "https://api.together.xyz/v1",               ("TOGETHER_API_KEY",), quirks=_LEGACY),
     Vendor("fireworks",  "openai",    "https://api.fireworks.ai/inference/v1",     ("FIREWORKS_API_KEY",), quirks=_LEGACY),
     Vendor("xai",        "openai",    "https://api.x.ai/v1",                       ("XAI_API_KEY",)),

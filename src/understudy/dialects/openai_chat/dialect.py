@@ -1,6 +1,7 @@
 """OpenAI Chat Completions, the wire most vendors speak, each with an accent.
 
-The accents we must write in are flags of an instance; those we must understand are all read.
+The accents we must write in are flags of an instance, set by the quirks in a vendor's row; those
+we must understand are all read.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from understudy.dialects import error_body
 from understudy.dialects.base import Inbound
 from understudy.dialects.json_access import Node, items, obj, text
-from understudy.dialects.openai_chat.parts import ISSUER, REASONING
+from understudy.dialects.openai_chat.parts import ISSUER
 from understudy.dialects.openai_chat.reader import ChatReader
 from understudy.dialects.openai_chat.request import read_request, write_request
 from understudy.dialects.openai_chat.response import UNNAMED, read_response, write_response
@@ -30,9 +31,7 @@ class OpenAIChat:
     legacy_max_tokens: bool = False  # the vendor knows `max_tokens` only
     flat_text: bool = False  # the vendor refuses text as a list of parts (DeepSeek, older vLLM)
     nine_letter_ids: bool = False  # Mistral
-    stream_usage: bool = True  # ask for usage in streams; a few vendors refuse the field
-    reasoning_field: str = "reasoning_content"  # where its own reasoning goes back; "" for nowhere
-    seed_field: str = "seed"  # Mistral says random_seed
+    random_seed: bool = False  # what Mistral calls the seed
 
     name = ISSUER
 
@@ -50,8 +49,7 @@ class OpenAIChat:
         body: Wire = {"model": model, **write_request(request)}
         if stream:
             body["stream"] = True
-            if self.stream_usage:
-                body["stream_options"] = {**obj(body.get("stream_options")), "include_usage": True}
+            body["stream_options"] = {**obj(body.get("stream_options")), "include_usage": True}
         else:
             body.pop("stream_options", None)  # refused without a stream
         return self._accented(body)
@@ -88,21 +86,17 @@ class OpenAIChat:
     def _accented(self, body: Wire) -> Wire:
         renamed = {
             "max_completion_tokens": "max_tokens" if self.legacy_max_tokens else "",
-            "seed": self.seed_field if self.seed_field != "seed" else "",
+            "seed": "random_seed" if self.random_seed else "",
         }
         for ours, theirs in renamed.items():
             if theirs and ours in body:
                 body[theirs] = body.pop(ours)
-        if self != OpenAIChat():
+        if self.flat_text or self.nine_letter_ids:
             body["messages"] = [self._accented_turn(obj(m)) for m in items(body["messages"])]
         return body
 
     def _accented_turn(self, turn: Wire) -> Wire:
         turn = dict(turn)
-        if not self.reasoning_field:
-            turn = {key: value for key, value in turn.items() if key not in REASONING}
-        elif "reasoning_content" in turn:
-            turn[self.reasoning_field] = turn.pop("reasoning_content")
         if self.flat_text and (flat := _flat(turn.get("content"))) is not None:
             turn["content"] = flat
         if self.nine_letter_ids:
