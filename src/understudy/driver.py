@@ -55,8 +55,13 @@ class Cast:
         fitted = fit(request, described.capabilities(model))
         return self.providers[name], Call(model, fitted, step.credential), described.patience
 
-    def is_heavy(self, step: Try, request: Request) -> bool:
-        """Will `call` change pictures, and so belongs in a thread? Others are not to wait."""
+    async def called(self, step: Try, request: Request) -> tuple[Provider, Call, Patience]:
+        """The same; in a thread where pictures have to be changed, for others are not to wait."""
+        if self._is_heavy(step, request):
+            return await asyncio.to_thread(self.call, step, request)
+        return self.call(step, request)
+
+    def _is_heavy(self, step: Try, request: Request) -> bool:
         described = self.described.get(step.target.provider)
         takes = None if described is None else described.capabilities(step.target.model)
         return takes is not None and needs_work(request, takes)

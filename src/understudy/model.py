@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from typing import TypeVar
 
@@ -120,16 +119,12 @@ class _Take:
             await sleep(clock, step.seconds)
             return None
         assert isinstance(step, Try)
-        cast, request = self.cast, self.request
-        if cast.is_heavy(step, request):
-            provider, call, patience = await asyncio.to_thread(cast.call, step, request)
-        else:
-            provider, call, patience = cast.call(step, request)
+        provider, call, patience = await self.cast.called(step, self.request)
         with guard(clock, step, patience.response, "pre_first_byte", self.cast.watches):
             response = await provider.generate(call)
         if reason := response.blank:
             raise ProviderError(Fault.EMPTY_CONTENT, message=reason)
-        return response if request.output is None else bare(response)
+        return response if self.request.output is None else bare(response)
 
     def _note(self, attempt: Attempt) -> None:
         self.story.append(attempt)

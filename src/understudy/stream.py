@@ -108,11 +108,7 @@ class Stream:
             await sleep(clock, step.seconds)
             return None
         assert isinstance(step, Try)
-        cast, request = self._cast, self._request
-        if cast.is_heavy(step, request):
-            provider, call, self._patience = await asyncio.to_thread(cast.call, step, request)
-        else:
-            provider, call, self._patience = cast.call(step, request)
+        provider, call, self._patience = await self._cast.called(step, self._request)
         self._try = step
         self._source = provider.stream(call)
         try:

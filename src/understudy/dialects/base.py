@@ -54,6 +54,10 @@ class StreamReader(Protocol):
     done: bool
     beats: int  # frames with content so far, pieces of tool calls included: a sign of life
 
+    @property
+    def finished(self) -> bool:
+        """Has all come that matters? Asked where a wire has no terminator of its own."""
+
     def feed(self, data: bytes) -> list[Event]: ...
     def end(self) -> list[Event]: ...
 

@@ -25,6 +25,10 @@ class Fed(ABC):
     _started: bool = False  # something of this wire was understood
     _halves: Halves = field(default_factory=Halves)
 
+    @property
+    def finished(self) -> bool:
+        return self.done
+
     def feed(self, data: bytes) -> list[Event]:
         if self._broken:
             raise self._broken

@@ -18,7 +18,6 @@ from understudy.dialects.base import (
     Truncated,
     WireError,
 )
-from understudy.dialects.gemini.reader import GeminiReader
 from understudy.dialects.sse import MAX_LINE
 from understudy.gateway.events import Events
 from understudy.gateway.glance import content_in
@@ -218,8 +217,7 @@ class Translated:
 
     @property
     def whole(self) -> bool:
-        # Gemini's streams have no end mark: a finish is all there is to wait for.
-        return self._complete or (isinstance(self._reader, GeminiReader) and self._reader.finished)
+        return self._complete or self._reader.finished
 
     def hold(self, data: bytes) -> bool:
         before = self._reader.beats
