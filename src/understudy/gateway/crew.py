@@ -34,6 +34,13 @@ ENTRIES = 200
 UP = "understudy_worker_up"
 
 
+async def counts_of(metrics: Metrics) -> bytes:
+    """What one process counted."""
+    if metrics.unpriced:  # loading prices takes a while, and streams are running
+        await asyncio.to_thread(metrics.look_up)
+    return metrics.text()
+
+
 class Crew:
     """A worker's ties."""
 
@@ -155,9 +162,7 @@ class Crew:
         )
 
     async def _own_counts(self) -> str:
-        if self._metrics.unpriced:  # loading prices takes a while, and streams are running
-            await asyncio.to_thread(self._metrics.look_up)
-        text = self._metrics.text().decode()
+        text = (await counts_of(self._metrics)).decode()
         keep(self.station.folder, self.station.name, text)
         return text
 

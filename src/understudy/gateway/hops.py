@@ -22,6 +22,7 @@ from understudy.gateway.http import Reply
 from understudy.messages.response import Usage
 from understudy.providers.http import HttpProvider
 from understudy.providers.transport import Answer
+from understudy.providers.trouble import cut_off
 from understudy.providers.wire import Connection
 from understudy.timers import call_later
 
@@ -338,7 +339,7 @@ class Streamed(Posted):
     def _passed(self, data: bytes | None, last: bool) -> None:
         """After it."""
         if data is None:
-            return self._give_up(_cut(self._broken_off()))
+            return self._give_up(cut_off(self._broken_off()))
         reply, flow, answer = self._reply, self.flow, self._answer
         assert reply is not None
         assert answer is not None
@@ -381,10 +382,3 @@ class Streamed(Posted):
         if not answer.done:
             answer.finish()
         self._exchange.answered(rest)
-
-
-def _cut(error: ProviderError) -> ProviderError:
-    """A socket that dies after content was handed out is a broken stream, not a blip."""
-    if error.fault is Fault.TRANSIENT:
-        error.fault = Fault.STALL_MID_STREAM
-    return error

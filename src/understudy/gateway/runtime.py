@@ -18,7 +18,7 @@ from understudy.gateway.app import Gateway, Route
 from understudy.gateway.build import demo_house, exposed, house_of, house_of_env
 from understudy.gateway.carry import carry_over
 from understudy.gateway.config import InvalidConfig, Problem, read_config
-from understudy.gateway.crew import Crew
+from understudy.gateway.crew import Crew, counts_of
 from understudy.gateway.feed import Feed
 from understudy.gateway.files import FEW, MANY, room
 from understudy.gateway.house import House
@@ -159,12 +159,15 @@ class Runtime:
         self.ties = Ties(self.opened.house, setup.station, self.lines.note)
         self._file = Watched(setup.path)
         self._closing: set[asyncio.Task[None]] = set()
+        self._warn(refused)
+
+    def _warn(self, refused: str) -> None:
+        """What is not well from the start: a bad file, too few files."""
         if refused:
             self.lines.note("reload_refused", "error", reason=refused)
         if self.server.most < min(FEW, self.opened.house.limits.connections):
-            self.lines.note(
-                "few_files", "warning", files=setup.files, connections=self.server.room
-            )
+            files = self.setup.files
+            self.lines.note("few_files", "warning", files=files, connections=self.server.room)
 
     async def run(self, ready: Callable[[str, Opened], None]) -> None:
         """Serve until told to stop, then drain. `ready` is told the address."""
@@ -339,15 +342,9 @@ async def _closed(provider: object) -> None:
 
 
 def _told(metrics: Metrics, crew: Crew | None) -> Route:
-    async def counts() -> bytes:
-        if crew is not None:
-            return await crew.counts()
-        if metrics.unpriced:  # loading prices takes a while, and streams are running
-            await asyncio.to_thread(metrics.look_up)
-        return metrics.text()
-
     async def route(request: Request, reply: Reply) -> None:
-        reply.send(200, f"content-type: {TEXT}\r\n".encode(), await counts())
+        counts = await (counts_of(metrics) if crew is None else crew.counts())
+        reply.send(200, f"content-type: {TEXT}\r\n".encode(), counts)
 
     return route
 

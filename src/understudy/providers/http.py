@@ -26,6 +26,7 @@ from understudy.providers.facts import facts, limits
 from understudy.providers.pool import Pool
 from understudy.providers.route import transport_for
 from understudy.providers.transport import Answer, Limits, Origin, Outgoing, Transport, render_head
+from understudy.providers.trouble import cut_off
 from understudy.providers.wire import Connection, Waiter
 
 SNIPPET = 200  # characters of a provider's own words that are kept
@@ -179,9 +180,8 @@ class HttpProvider:
         except (WireError, Garbled, Truncated) as error:
             raise self.not_an_answer(error, stream=True, begun=begun) from error
         except ProviderError as error:
-            # A socket that dies after content was handed out is a broken stream, not a blip.
-            if begun and error.fault is Fault.TRANSIENT and error.status_code is None:
-                error.fault = Fault.STALL_MID_STREAM
+            if begun and error.status_code is None:
+                cut_off(error)
             raise
         finally:
             answer.close()

@@ -75,6 +75,13 @@ TOLD: tuple[tuple[type[BaseException], Callable[[BaseException], str] | str], ..
 )
 
 
+def cut_off(error: ProviderError) -> ProviderError:
+    """A socket that dies after content was handed out is a broken stream, not a blip."""
+    if error.fault is Fault.TRANSIENT:
+        error.fault = Fault.STALL_MID_STREAM
+    return error
+
+
 def trouble(error: BaseException, origin: Origin, sent: bool) -> ProviderError:
     """This error as a failed attempt: whose, what, and whether it may be on the bill."""
     told = next((text for kind, text in TOLD if isinstance(error, kind)), type(error).__name__)
