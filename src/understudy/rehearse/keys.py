@@ -1,12 +1,15 @@
-"""Every key of a scenario file: where it stands, what it takes, what it means."""
+"""Every key of a scenario file: where it stands, what it takes, what it means.
+
+But for those of policy and health, which are the same as in a gateway's file.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from understudy.core.faults import Fault
 from understudy.core.policy import POLICIES
+from understudy.gateway.keys import Key
 from understudy.gateway.kinds import (
     COUNT,
     FLAG,
@@ -19,15 +22,6 @@ from understudy.gateway.kinds import (
     one_of,
 )
 from understudy.rehearse.chance import KINDS
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """One row."""
-
-    name: str
-    kind: Kind
-    means: str
 
 
 def _chance(least: float) -> Callable[[object], bool]:
@@ -99,23 +93,6 @@ LIMIT = (
     Key("rate", number(1e-6, "requests a second, above 0"), "for one credential"),
     Key("burst", number(1, "a number, 1 or more"), "how many at once"),
     Key("hint", FLAG, "does it say when to come back"),
-)
-POLICY = (
-    Key("transient_retries", RETRIES, "immediate retries on the same target"),
-    Key("advance_on_permanent", FLAG, "advance where three faults would stop"),
-    Key("max_delay", SECONDS, "the longest provider's delay that is honoured"),
-    Key("degrade_seconds", SECONDS, "how long a refused credential sits out"),
-    Key("session_seconds", SECONDS, "how long a credential without credits sits out"),
-    Key("max_wait", WAIT, "wait so long for a benched target if all are benched"),
-    Key("budget_ratio", WAIT, "retries allowed per request, over all requests"),
-    Key("budget_rate", WAIT, "retries allowed per second in any case"),
-)
-HEALTH = (
-    Key("threshold", COUNT, "consecutive failed attempts that bench a target"),
-    Key("base", SECONDS, "seconds of the first bench"),
-    Key("factor", number(1.001, "a number above 1"), "growth of each further bench"),
-    Key("cap", SECONDS, "seconds of the longest bench"),
-    Key("probe", FLAG, "after a bench admit one attempt at a time"),
 )
 # fmt: on
 TOP = ("scenario", "traffic", "targets", "policy", "health")

@@ -9,15 +9,15 @@ from dataclasses import dataclass, field, replace
 from understudy.core.health import Cooldown
 from understudy.core.policy import POLICIES, Policy
 from understudy.core.words import meant_or_known
-from understudy.gateway.keys import NAMED
+from understudy.gateway.keys import HEALTH, NAMED, POLICY
 from understudy.gateway.kinds import one_of
 from understudy.observe.journal_lines import NUMBERS, Rules, Settings, cooldown_of, policy_of
 from understudy.rehearse import keys
 from understudy.rehearse.scenario_file import InvalidScenario, read_setting
 
 TABLES = {
-    "policy": {key.name: key for key in keys.POLICY},
-    "health": {key.name: key for key in keys.HEALTH},
+    "policy": {key.name: key for key in POLICY},
+    "health": {key.name: key for key in HEALTH},
     "gateway": {key.name: key for key in keys.SCENARIO if key.name == "timeout"},
 }
 NAMES = one_of(*NAMED)

@@ -15,10 +15,10 @@ from understudy.core.faults import Fault
 from understudy.core.health import Cooldown
 from understudy.core.policy import AVAILABILITY, POLICIES
 from understudy.core.words import meant_or_known
+from understudy.gateway.keys import HEALTH, POLICY, Key
 from understudy.providers.base import Patience
 from understudy.rehearse import keys
 from understudy.rehearse.chance import KINDS, Chance, constant
-from understudy.rehearse.keys import Key
 from understudy.rehearse.scenario import Limit, Nature, Outage, Role, Scenario, Traffic
 
 Table = dict[str, object]
@@ -79,8 +79,8 @@ class _Reader:
         head = self.section("scenario", raw.get("scenario", {}), keys.SCENARIO)
         traffic = self._traffic(raw.get("traffic", {}))
         chain = self._targets(raw.get("targets", {}))
-        policy = self.section("policy", raw.get("policy", {}), keys.POLICY)
-        health = self.section("health", raw.get("health", {}), keys.HEALTH)
+        policy = self.section("policy", raw.get("policy", {}), POLICY)
+        health = self.section("health", raw.get("health", {}), HEALTH)
         if not chain:
             self.wrong("targets", 'is empty; write for example [targets."p/a"]')
         if self.problems:
