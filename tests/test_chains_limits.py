@@ -44,6 +44,15 @@ def test_the_gateways_policy_looks_at_an_empty_account_again_after_half_an_hour(
     assert play.told == ["p/a=ok"]
 
 
+def test_the_gateways_policy_benches_for_the_current_cooldown_if_no_delay_is_named() -> None:
+    play = Play(AVAILABILITY).script(a=[429, 429])
+    play.ask("p/a, q/x")
+    assert [a.benched for a in play.story] == [5.0, 0.0]
+    play.clock.advance(5)
+    play.ask("p/a, q/x")
+    assert [a.benched for a in play.story] == [10.0, 0.0]
+
+
 @pytest.mark.parametrize("status", [401, 429])
 def test_several_credentials_are_tried_before_the_next_target(status: int) -> None:
     play = Play(credentials=("one", "two")).script(a=[status, "hi"])
