@@ -53,6 +53,26 @@ def test_the_gateways_policy_benches_for_the_current_cooldown_if_no_delay_is_nam
     assert [a.benched for a in play.story] == [10.0, 0.0]
 
 
+@pytest.mark.parametrize(
+    ("headers", "credentials", "entry"),
+    [
+        ({}, ("default",), ("p/a", "target", "rule", 5.0)),
+        ({"retry-after": "7"}, ("default",), ("p/a", "target", "header", 7.0)),
+        ({"retry-after": "7"}, ("one", "two"), ("p/a#one", "credential", "header", 7.0)),
+    ],
+)
+def test_the_ledger_says_who_sits_out_for_how_long_and_who_decided_that(
+    headers: dict[str, str], credentials: tuple[str, ...], entry: tuple[str, str, str, float]
+) -> None:
+    play = Play(AVAILABILITY, credentials=credentials)
+    play.script(a=[Http(429, "", headers), "hi"])
+    play.ask("p/a, q/x")
+    [state] = play.health.snapshot().values()
+    bench = state.bench
+    assert bench is not None
+    assert (bench.key, bench.scope, bench.source, bench.until - bench.since) == entry
+
+
 @pytest.mark.parametrize("status", [401, 429])
 def test_several_credentials_are_tried_before_the_next_target(status: int) -> None:
     play = Play(credentials=("one", "two")).script(a=[status, "hi"])
