@@ -1,4 +1,4 @@
-"""Counts for Prometheus. Plain dictionaries while requests run; families are made when scraped.
+"""Counts for Prometheus. Plain dictionaries while requests run; the text is made when scraped.
 
 Clients may name models without end, so labels are bounded: what comes after the first thousand
 targets is counted as `other`. Costs are computed when scraped, from tokens and list prices.
