@@ -10,6 +10,7 @@ import pytest
 from tests.rig import Play, run, until
 from understudy import (
     FAIL_FAST,
+    Capabilities,
     Fault,
     ProviderError,
     ReasoningDelta,
@@ -41,6 +42,15 @@ def test_a_failure_to_open_fails_over_like_a_plain_request() -> None:
     play = Play().script(a=[503, 503], b=[Chunks("hi")])
     assert play.watch() == "hi"
     assert play.told == ["p/a=transient", "p/a=transient", "p/b=ok"]
+
+
+def test_a_target_that_does_not_stream_is_passed_over_for_streams_only() -> None:
+    play = Play()
+    play.p.describe("a", Capabilities(streaming=False))
+    play.script(a=["whole"], b=[Chunks("hi")])
+    assert play.watch() == "hi"
+    assert (play.told, play.called) == (["p/a=unsupported", "p/b=ok"], ["b"])
+    assert play.ask() == "whole"
 
 
 @pytest.mark.parametrize("before", [(), (" ", "\n"), (ReasoningDelta(""),)])

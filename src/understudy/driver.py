@@ -46,20 +46,24 @@ class Cast:
         object.__setattr__(self, "described", told)
         object.__setattr__(self, "watches", Watches(self.stage.clock))
 
-    def call(self, step: Try, request: Request) -> tuple[Provider, Call, Patience]:
+    def call(
+        self, step: Try, request: Request, *, stream: bool = False
+    ) -> tuple[Provider, Call, Patience]:
         """Whom to call, with what (fitted to that target), and how long to wait."""
         name, model = step.target.provider, step.target.model
         described = self.described.get(name)
         if described is None:
             return self.providers[name], Call(model, request, step.credential), PATIENCE
-        fitted = fit(request, described.capabilities(model))
+        fitted = fit(request, described.capabilities(model), stream=stream)
         return self.providers[name], Call(model, fitted, step.credential), described.patience
 
-    async def called(self, step: Try, request: Request) -> tuple[Provider, Call, Patience]:
+    async def called(
+        self, step: Try, request: Request, *, stream: bool = False
+    ) -> tuple[Provider, Call, Patience]:
         """The same; in a thread where pictures have to be changed, for others are not to wait."""
         if self._is_heavy(step, request):
-            return await asyncio.to_thread(self.call, step, request)
-        return self.call(step, request)
+            return await asyncio.to_thread(self.call, step, request, stream=stream)
+        return self.call(step, request, stream=stream)
 
     def _is_heavy(self, step: Try, request: Request) -> bool:
         described = self.described.get(step.target.provider)

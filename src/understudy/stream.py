@@ -108,7 +108,8 @@ class Stream:
             await sleep(clock, step.seconds)
             return None
         assert isinstance(step, Try)
-        provider, call, self._patience = await self._cast.called(step, self._request)
+        asked = self._cast.called(step, self._request, stream=True)
+        provider, call, self._patience = await asked
         self._try = step
         self._source = provider.stream(call)
         try:

@@ -256,7 +256,7 @@ class Exchange:
         caps = provider.capabilities(step.target.model)
         if caps is ANYTHING or self._harmless(caps):
             return True
-        return fit(self.neutral, caps) is self.neutral
+        return fit(self.neutral, caps, stream=self.ask.stream) is self.neutral
 
     def _harmless(self, caps: Capabilities) -> bool:
         """Seen from the bytes alone: nothing in the request could be too much for this target."""
@@ -289,7 +289,8 @@ class Exchange:
     def _call(self, step: Try) -> Call:
         described = self.cast.described.get(step.target.provider)
         caps = ANYTHING if described is None else described.capabilities(step.target.model)
-        return Call(step.target.model, fit(self.neutral, caps), step.credential)
+        fitted = fit(self.neutral, caps, stream=self.ask.stream)
+        return Call(step.target.model, fitted, step.credential)
 
     def _writer(self) -> StreamWriter:
         ask, name = self.ask, self._answer_id()
