@@ -18,7 +18,6 @@ from understudy.core.health import Bench
 from understudy.core.target import Attempt
 from understudy.observe import journal_lines as lines
 from understudy.observe.journal_lines import Benched, Cleared, Head
-from understudy.rehearse.replay_era import fill
 from understudy.rehearse.replay_read import InvalidJournal, files_of
 from understudy.rehearse.replay_report import compare
 from understudy.rehearse.replay_settings import TABLES, Changes, read_changes
@@ -194,7 +193,7 @@ def test_a_budget_is_filled_to_what_it_held_or_to_what_it_can_hold() -> None:
     clock = ManualClock(5.0)
     for tokens, held in ((3.5, 3.5), (0.0, 0.0), (60.0, 60.0), (1000.0, 100.0)):
         budget = RetryBudget(0.2, 10.0, clock=clock)
-        assert fill(budget, tokens) == pytest.approx(held)
+        assert budget.fill(tokens) == pytest.approx(held)
         budget.deposit()
         assert budget.left == pytest.approx(min(100.0, held + 0.2))
 

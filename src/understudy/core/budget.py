@@ -40,10 +40,20 @@ class RetryBudget:
             self._refill()
             return self._tokens
 
+    def fill(self, tokens: float) -> float:
+        """Hold so many, or as many as it can; how many it holds then."""
+        with self._lock:
+            self._refill()
+            self._tokens = min(self._most, tokens)
+            return self._tokens
+
+    @property
+    def _most(self) -> float:
+        return max(self.rate, 1.0) * BURST_SECONDS
+
     def _refill(self) -> None:
         now = self.clock()
         deposits, self._deposits = self._deposits, 0
-        ceiling = max(self.rate, 1.0) * BURST_SECONDS
         earned = (now - self._read_at) * self.rate + deposits * self.ratio
-        self._tokens = min(ceiling, self._tokens + earned)
+        self._tokens = min(self._most, self._tokens + earned)
         self._read_at = now

@@ -86,17 +86,7 @@ def restore(marks: Marks, era: Era, set_clock: Callable[[float], None]) -> None:
         if held.probing:
             era.health.admit(key)
     if era.budget is not None and marks.budget is not None:
-        fill(era.budget, marks.budget)
-
-
-def fill(budget: RetryBudget, tokens: float) -> float:
-    """Make it hold so many retries, or as many as it can; how many it holds then."""
-    ratio = budget.ratio
-    budget.ratio = tokens - budget.left
-    budget.deposit()
-    held = budget.left  # a deposit counts once somebody looks
-    budget.ratio = ratio
-    return held
+        era.budget.fill(marks.budget)
 
 
 def _restore(
