@@ -12,18 +12,8 @@ from dataclasses import dataclass, field
 from understudy.dialects.base import Garbled
 from understudy.dialects.blobs import read_base64
 from understudy.dialects.error_body import error_in, wire_error
-from understudy.dialects.json_access import (
-    decode,
-    excerpt,
-    items,
-    number,
-    obj,
-    text,
-    whole,
-)
+from understudy.dialects.json_access import Wire, decode, excerpt, items, number, obj, text, whole
 from understudy.messages.parts import Json
-
-Wire = dict[str, Json]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,14 +18,14 @@ from understudy.core.errors import InvalidRequest
 from understudy.dialects.base import Garbled
 from understudy.messages.parts import NO_EXTRA, Extra, Json
 
+Wire = dict[str, Json]  # an object as it stands on a wire
+
 # Half of a surrogate pair, escaped: vendors that cut text by UTF-16 units send such halves.
 _HALF = re.compile(
     rb"(?<!\\)((?:\\\\)*)(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
     rb"|(?<!\\)((?:\\\\)*)\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
 )
-
-
-# Its first half at the end of a text, and its second at the beginning of one.
+# A pair's first half at the end of a text, and its second at the beginning of one.
 _FIRST = re.compile(rb'(?<!\\)((?:\\\\)*)(\\u[dD][89abAB][0-9a-fA-F]{2})"')
 _SECOND = re.compile(rb'(?<!\\)"(\\u[dD][c-fC-F][0-9a-fA-F]{2})')
 

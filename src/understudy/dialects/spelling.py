@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from understudy.dialects.json_access import Node
-from understudy.messages.parts import Extra, Json
+from understudy.dialects.json_access import Node, Wire
+from understudy.messages.parts import Extra
 from understudy.messages.request import Request
-
-Wire = dict[str, Json]
 
 
 @dataclass(frozen=True, slots=True)

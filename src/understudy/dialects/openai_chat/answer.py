@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from understudy.dialects.blobs import read_base64
-from understudy.dialects.json_access import items, obj, text
+from understudy.dialects.json_access import Wire, items, obj, text
 from understudy.dialects.openai_chat.calls import CallSlots
 from understudy.dialects.openai_chat.parts import (
     ISSUER,
@@ -21,8 +21,6 @@ from understudy.dialects.openai_chat.response import (
 )
 from understudy.messages.parts import NO_EXTRA, Extra, File, Json, Part, Reasoning, Text
 from understudy.messages.response import Event, ReasoningDelta, Response, TextDelta, Usage
-
-Wire = dict[str, Json]
 
 # Fields of a chunk that are ours already, or padding against eavesdroppers.
 _CHUNK = frozenset(("id", "object", "model", "choices", "usage", "x_groq", "obfuscation", "p"))

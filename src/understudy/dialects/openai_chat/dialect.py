@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from understudy.dialects import error_body
 from understudy.dialects.base import Inbound
-from understudy.dialects.json_access import Node, items, obj, text
+from understudy.dialects.json_access import Node, Wire, items, obj, text
 from understudy.dialects.openai_chat.parts import ISSUER
 from understudy.dialects.openai_chat.reader import ChatReader
 from understudy.dialects.openai_chat.request import read_request, write_request
@@ -20,8 +20,6 @@ from understudy.dialects.tool_ids import nine_letter_id
 from understudy.messages.parts import Json
 from understudy.messages.request import Request
 from understudy.messages.response import Response
-
-Wire = dict[str, Json]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import TypeGuard
 
 from understudy.dialects.calls import made_up
 from understudy.dialects.failed_tools import marked, unmarked
-from understudy.dialects.json_access import Node, items, obj, text, without
+from understudy.dialects.json_access import Node, Wire, items, obj, text, without
 from understudy.dialects.openai_chat.parts import (
     FIELDS,
     ISSUER,
@@ -60,7 +60,6 @@ _PLAIN: dict[str, Role] = {"system": "system", "user": "user"}
 _KNOWN = FIELDS | {"tool_call_id"}
 
 Names = dict[str, str]  # tool-call id -> the tool's name
-Wire = dict[str, Json]
 
 
 def read_messages(node: Node) -> tuple[Message, ...]:

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from understudy.dialects.json_access import Node, obj, without
+from understudy.dialects.json_access import Node, Wire, obj, without
 from understudy.dialects.openai_chat.messages import read_messages, write_messages
 from understudy.dialects.openai_chat.parts import ISSUER
 from understudy.dialects.spelling import Spelling, unsaid
 from understudy.messages.parts import NO_EXTRA, Extra, Json
 from understudy.messages.request import Request, Schema, ServerTool, Tool, ToolChoice
 
-Wire = dict[str, Json]
 Asked = dict[str, Any]  # fields of a Request
 
 _ENVELOPE = frozenset(("model", "messages", "stream", "tools"))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from understudy.dialects.base import Garbled
 from understudy.dialects.blobs import to_base64
 from understudy.dialects.error_body import error_in, nested_error, wire_error
-from understudy.dialects.json_access import decode, items, obj, text, whole, without
+from understudy.dialects.json_access import Wire, decode, items, obj, text, whole, without
 from understudy.dialects.openai_chat.messages import read_assistant, write_assistant
 from understudy.dialects.openai_chat.parts import FIELDS, ISSUER, LEGACY
 from understudy.messages.parts import (
@@ -21,8 +21,6 @@ from understudy.messages.parts import (
     ToolCall,
 )
 from understudy.messages.response import FinishReason, Response, Usage
-
-Wire = dict[str, Json]
 
 FINISH: dict[str, FinishReason] = {
     "stop": "stop",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from understudy.dialects.error_body import write_error
-from understudy.dialects.json_access import encode
+from understudy.dialects.json_access import Wire, encode
 from understudy.dialects.openai_chat.parts import (
     LEGACY,
     REASONING,
@@ -25,10 +25,9 @@ from understudy.dialects.openai_chat.response import (
     write_message,
     write_usage,
 )
-from understudy.messages.parts import Json, ToolCall
+from understudy.messages.parts import ToolCall
 from understudy.messages.response import Event, ReasoningDelta, Response, TextDelta
 
-Wire = dict[str, Json]
 _MORE = b',"finish_reason":null}]}\n\n'
 
 

@@ -6,17 +6,14 @@ from dataclasses import dataclass
 
 from understudy.dialects import error_body
 from understudy.dialects.base import Inbound
-from understudy.dialects.json_access import Node
+from understudy.dialects.json_access import Node, Wire
 from understudy.dialects.openai_responses.items import ISSUER
 from understudy.dialects.openai_responses.reader import ResponsesReader
 from understudy.dialects.openai_responses.request import read_request, write_request
 from understudy.dialects.openai_responses.response import UNNAMED, read_response, write_response
 from understudy.dialects.openai_responses.writer import ResponsesWriter
-from understudy.messages.parts import Json
 from understudy.messages.request import Request
 from understudy.messages.response import Response
-
-Wire = dict[str, Json]
 
 
 @dataclass(frozen=True, slots=True)

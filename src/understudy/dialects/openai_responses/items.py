@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from understudy.dialects.blobs import read_base64, to_base64
 from understudy.dialects.calls import made_up, spelled
-from understudy.dialects.json_access import items, obj, text, without
+from understudy.dialects.json_access import Wire, items, obj, text, without
 from understudy.dialects.tool_ids import fitted_id
 from understudy.messages.parts import Image, Json, Opaque, Part, Reasoning, Text, ToolCall
 
@@ -19,8 +19,6 @@ LONGEST_ID = 64  # of a call; OpenAI refuses longer ones
 _OURS = "_understudy_"  # in the ids of items we had to name ourselves
 _CUSTOM = "custom_tool_call"
 _PICTURE = "image_generation_call"
-
-Wire = dict[str, Json]
 
 
 def item_id(prefix: str, index: int) -> str:

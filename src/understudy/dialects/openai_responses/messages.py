@@ -12,7 +12,7 @@ from dataclasses import replace
 from understudy.dialects.data_url import file_at, image_at, write_data_url
 from understudy.dialects.failed_tools import marked, unmarked
 from understudy.dialects.input_audio import read_input_audio, write_input_audio
-from understudy.dialects.json_access import Node, items, obj, text, without
+from understudy.dialects.json_access import Node, Wire, items, obj, text, without
 from understudy.dialects.openai_responses.items import (
     ISSUER,
     LONGEST_ID,
@@ -40,8 +40,6 @@ from understudy.messages.request import Message, Role
 _OUTPUT = "function_call_output"
 _CUSTOM_OUTPUT = "custom_tool_call_output"
 _SPEAKERS: dict[str, Role] = {"system": "system", "developer": "system", "user": "user"}
-
-Wire = dict[str, Json]
 
 
 def read_input(node: Node, instructions: str) -> tuple[Message, ...]:

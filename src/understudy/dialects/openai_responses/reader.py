@@ -13,13 +13,10 @@ import msgspec
 
 from understudy.dialects.error_body import wire_error
 from understudy.dialects.framed import FramedReader
-from understudy.dialects.json_access import decode, items, obj, text, whole
+from understudy.dialects.json_access import Wire, decode, items, obj, text, whole
 from understudy.dialects.openai_responses.response import read_answer, read_response
 from understudy.dialects.sse import Frame
-from understudy.messages.parts import Json
 from understudy.messages.response import Event, ReasoningDelta, Response, TextDelta
-
-Wire = dict[str, Json]
 
 
 class _Text(msgspec.Struct, gc=False):

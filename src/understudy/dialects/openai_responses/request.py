@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from understudy.dialects.json_access import Node, without
+from understudy.dialects.json_access import Node, Wire, without
 from understudy.dialects.openai_responses.items import ISSUER
 from understudy.dialects.openai_responses.messages import read_input, write_input
 from understudy.dialects.spelling import Spelling, unsaid
 from understudy.messages.parts import NO_EXTRA, Json
 from understudy.messages.request import Request, Schema, ServerTool, Tool, ToolChoice
-
-Wire = dict[str, Json]
 
 _ENVELOPE = frozenset(("model", "input", "stream", "tools", "instructions"))
 

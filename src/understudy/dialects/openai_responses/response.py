@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from understudy.dialects.base import Garbled
 from understudy.dialects.error_body import error_in, wire_error
-from understudy.dialects.json_access import decode, items, obj, text, whole
+from understudy.dialects.json_access import Wire, decode, items, obj, text, whole
 from understudy.dialects.openai_responses.items import (
     ISSUER,
     plain,
@@ -15,8 +15,6 @@ from understudy.dialects.openai_responses.items import (
 )
 from understudy.messages.parts import NO_EXTRA, Extra, Json, Part, ToolCall
 from understudy.messages.response import FinishReason, Response, Usage
-
-Wire = dict[str, Json]
 
 UNNAMED = "resp_understudy"  # the id of an answer whose vendor gave none
 

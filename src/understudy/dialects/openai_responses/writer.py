@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from understudy.dialects.error_body import write_error
-from understudy.dialects.json_access import encode, text
+from understudy.dialects.json_access import Wire, encode, text
 from understudy.dialects.openai_responses.items import (
     ISSUER,
     item_id,
@@ -23,10 +23,8 @@ from understudy.dialects.openai_responses.response import (
     write_items,
 )
 from understudy.dialects.telling import Untold
-from understudy.messages.parts import Image, Json, Opaque, Part, Reasoning, Text, ToolCall
+from understudy.messages.parts import Image, Opaque, Part, Reasoning, Text, ToolCall
 from understudy.messages.response import Event, ReasoningDelta, Response, TextDelta
-
-Wire = dict[str, Json]
 
 
 @dataclass(slots=True)
