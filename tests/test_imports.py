@@ -19,7 +19,10 @@ FLOORS = (
     ("messages",),
     ("dialects",),
     ("providers",),
-    ("timers", "portal", "driver", "stream", "structured", "model", "registry", "testing", ""),
+    (
+        *("timers", "portal", "driver", "judge", "stream", "structured"),
+        *("model", "registry", "testing", ""),
+    ),
     ("share",),
     ("agents", "gateway", "rehearse", "observe"),
     ("cli", "commands"),

@@ -7,6 +7,7 @@ import dataclasses
 import inspect
 import pickle
 from collections.abc import Callable
+from typing import ClassVar
 
 import pytest
 
@@ -83,6 +84,25 @@ def test_classify_has_the_binding_signature() -> None:
     names = list(inspect.signature(us.classify).parameters)
     assert names[:6] == ["error", "status", "headers", "body", "provider", "stream"]
     assert us.classify().fault is us.Fault.UNKNOWN
+
+
+def test_a_delay_given_as_a_date_counts_from_now_where_the_answer_has_no_date() -> None:
+    headers = {"retry-after": "Fri, 01 Jan 2100 00:00:00 GMT"}
+    assert us.classify(status=429, headers=headers).source == "header"
+    assert us.classify(status=429, headers=headers, now=4102444790.0).retry_after == 10
+
+
+def test_a_foreign_client_s_error_may_name_its_delay_as_a_date_too() -> None:
+    class Limited(Exception):
+        status_code = 429
+        headers: ClassVar = {"retry-after": "Fri, 01 Jan 2100 00:00:00 GMT"}
+
+    fake = Fake("p").script("a", Limited())
+    registry = us.Registry(env={}, clock=ManualClock())
+    registry.register_provider(fake)
+    reply = registry.parse("p/a, p/b").generate_sync("hi")
+    registry.close()
+    assert (reply.model, reply.attempts[0].benched) == ("p/b", 300)
 
 
 def test_a_target_prints_as_its_key() -> None:

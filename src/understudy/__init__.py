@@ -10,7 +10,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from understudy.core.classify import classify
     from understudy.core.errors import (
         AliasCycle,
         ChainExhausted,
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from understudy.core.plan import Plan
     from understudy.core.policy import AVAILABILITY, DETERMINISTIC, FAIL_FAST, Policy, Rule
     from understudy.core.target import Attempt, Target
+    from understudy.judge import classify
     from understudy.messages.capabilities import Capabilities
     from understudy.messages.parts import File, Image, Reasoning, Text, ToolCall, ToolResult
     from understudy.messages.request import (
@@ -104,7 +104,6 @@ __all__ = [
 ]
 
 _HOMES = {
-    "core.classify": "classify",
     "core.errors": (
         "AliasCycle ChainExhausted EmptySpec InvalidDSN InvalidRequest ProviderError "
         "SpecError Stall StructuredError UnderstudyError UnknownAlias UnknownProvider"
@@ -114,6 +113,7 @@ _HOMES = {
     "core.plan": "Plan",
     "core.policy": "AVAILABILITY DETERMINISTIC FAIL_FAST Policy Rule",
     "core.target": "Attempt Target",
+    "judge": "classify",
     "messages.capabilities": "Capabilities",
     "messages.parts": "File Image Reasoning Text ToolCall ToolResult",
     "messages.request": "Message Request Schema Tool ToolChoice assistant system tool_result user",

@@ -13,7 +13,6 @@ from threading import Lock
 from typing import NamedTuple
 
 from understudy.core.budget import RetryBudget
-from understudy.core.classify import classify as by_rules
 from understudy.core.errors import InvalidDSN, SpecError, UnknownProvider, text_of
 from understudy.core.faults import Fault, Verdict
 from understudy.core.health import Clock, Cooldown, HealthTracker
@@ -23,6 +22,7 @@ from understudy.core.stage import Candidate, Stage
 from understudy.core.target import Observer, Target
 from understudy.core.words import nearest
 from understudy.driver import Cast, capabilities_of
+from understudy.judge import classify as by_rules
 from understudy.model import Model
 from understudy.portal import Portal
 from understudy.providers.base import Closable, Described, Provider
