@@ -86,6 +86,21 @@ def test_a_refused_key_is_followed_by_the_next_one_on_the_wire() -> None:
     assert keys == ["Bearer first-key", "Bearer second-key", "Bearer second-key"]
 
 
+def test_a_key_that_no_header_can_hold_is_followed_by_the_next_one() -> None:
+    async def scene() -> tuple[list[str], str, list[str]]:
+        async with Server([request, answer("hi")]) as up:
+            pasted = "first-key\u200b"  # as it comes out of some web pages
+            many = HttpProvider("up", base_url=f"{up.origin}/v1", api_keys=[pasted, "second-key"])
+            reply = await chain(many).parse("up/m, spare/x").generate("hello")
+            await many.aclose()
+            return told(reply.attempts), reply.attempts[0].reason, keys_seen(up)
+
+    story, reason, keys = run(scene())
+    assert story == ["up/m=auth", "up/m=ok"]
+    assert reason == "key 'key1' holds a character that no header can; copy it anew"
+    assert keys == ["Bearer second-key"]
+
+
 def test_a_key_quoted_back_to_us_is_shown_nowhere() -> None:
     secret = "sk-live-0123456789abcdefghij"
 

@@ -25,7 +25,15 @@ from understudy.providers.credentials import Credential, Secrets, credentials
 from understudy.providers.facts import facts, limits
 from understudy.providers.pool import Pool
 from understudy.providers.route import transport_for
-from understudy.providers.transport import Answer, Limits, Origin, Outgoing, Transport, render_head
+from understudy.providers.transport import (
+    VALUE,
+    Answer,
+    Limits,
+    Origin,
+    Outgoing,
+    Transport,
+    render_head,
+)
 from understudy.providers.trouble import cut_off
 from understudy.providers.wire import Connection, Waiter
 
@@ -250,6 +258,12 @@ class HttpProvider:
         name = self.dialect.name
         auth = self.settings.auth or AUTH_OF_DIALECT.get(name, "bearer")
         key = AUTH[auth](credential.secret) if credential.secret else {}
+        if not all(map(VALUE.fullmatch, key.values())):
+            # The key is wrong, not the request: another one, or another target, may be right.
+            message = (
+                f"key {credential.label!r} holds a character that no header can; copy it anew"
+            )
+            raise ProviderError(Fault.AUTH, status_code=401, message=message, billing="not_sent")
         return {
             "content-type": "application/json",
             "accept": "*/*",
