@@ -17,6 +17,7 @@ from understudy import (
     Image,
     Message,
     Request,
+    Response,
     Schema,
     Text,
     Tool,
@@ -148,6 +149,25 @@ def test_every_target_gets_the_original_fitted_to_its_own_limits() -> None:
         ("image/png", (40, 40)),
     ]
     assert play.health.available("p/none")
+
+
+def test_the_plan_knows_of_pictures_that_a_tool_gave_back() -> None:
+    play = Play()
+    play.p.describe("blind", Capabilities(max_images=0))
+    shot = ToolResult("1", content=(Image(picture(), "image/png"),))
+    plan = play.registry.parse("p/blind, q/b").plan([user("look"), Message("tool", (shot,))])
+    assert (plan.lines[0].verdict, plan.lines[0].reason) == ("skip", "takes no images")
+
+
+def test_a_stream_is_not_asked_of_who_does_not_stream() -> None:
+    play = Play()
+    play.p.describe("whole", Capabilities(streaming=False))
+    model = play.registry.parse("p/whole, q/b")
+    with model.stream_sync("hi") as events:
+        served = [event.model for event in events if isinstance(event, Response)]
+    assert (served, play.told) == (["q/b"], ["p/whole=unsupported", "q/b=ok"])
+    assert run(model.generate("hi")).model == "p/whole"
+    play.registry.close()
 
 
 # ---- without Pillow

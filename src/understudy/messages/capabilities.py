@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from understudy.messages.parts import Image
+from understudy.messages.parts import Image, ToolResult
 from understudy.messages.request import Request, Tool
 
 
@@ -36,4 +36,7 @@ def refusal(request: Request, caps: Capabilities) -> str:
 
 
 def has_images(request: Request) -> bool:
-    return any(isinstance(part, Image) for message in request.messages for part in message.parts)
+    """In a turn itself, or in what a tool gave back."""
+    parts = (part for message in request.messages for part in message.parts)
+    within = (p.content if isinstance(p, ToolResult) else (p,) for p in parts)
+    return any(isinstance(item, Image) for items in within for item in items)

@@ -62,8 +62,6 @@ def _kept(images: list[Image], caps: Capabilities) -> list[Image]:
 
 
 def _with_pictures(request: Request, images: list[Image], caps: Capabilities) -> Request:
-    if caps.max_images == 0:
-        raise unsupported("takes no images")
     kept = _kept(images, caps)
     new: list[Image | Text] = [Text(OMITTED)] * (len(images) - len(kept))
     new += [fitted(image, caps) for image in kept]
