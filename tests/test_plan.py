@@ -42,6 +42,16 @@ def test_an_empty_account_is_a_skip_for_every_target_that_uses_it() -> None:
     )
 
 
+def test_a_refused_key_that_is_asked_again_is_not_called_healthy() -> None:
+    play = Play().script(a=[401])
+    assert play.ask() == "stopped: auth"
+    assert verdicts(play) == [
+        "p/a try: credential default benched for auth, 300 s left of 300 s, yet asked again, "
+        "up to 2 attempts",
+        "p/b try: healthy, up to 2 attempts",
+    ]
+
+
 def test_a_request_that_a_target_cannot_take_is_a_skip() -> None:
     play = Play()
     play.p.describe("a", Capabilities(tools=False))

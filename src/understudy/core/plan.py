@@ -6,7 +6,17 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from understudy.core.stage import Candidate, Obstacle, Stage, Unfit, obstacle, usable
+from understudy.core.stage import (
+    Account,
+    Candidate,
+    Obstacle,
+    Stage,
+    Unfit,
+    credential_bench,
+    is_out,
+    obstacle,
+    usable,
+)
 from understudy.core.words import in_seconds, plural
 
 
@@ -116,9 +126,19 @@ def _line(
     if hurdle is not None:
         return Line(candidate.key, "skip", hurdle.told(stage.clock()), 0, candidate.window)
     tries = most_tries(candidate, stage)
-    labels = tuple(account.label for account in usable(candidate, stage))
-    reason = f"healthy, up to {plural(tries, 'attempt')}"
+    accounts = usable(candidate, stage)
+    labels = tuple(account.label for account in accounts)
+    reason = f"{_standing(candidate, stage, accounts)}, up to {plural(tries, 'attempt')}"
     return Line(candidate.key, "try", reason, tries, candidate.window, labels, seconds)
+
+
+def _standing(candidate: Candidate, stage: Stage, accounts: tuple[Account, ...]) -> str:
+    """A key whose fault cannot be skipped past is asked again, but it is not healthy."""
+    health = stage.health
+    if health is None or not is_out(accounts[0], health):
+        return "healthy"
+    bench = credential_bench(candidate, health)
+    return "healthy" if bench is None else f"{bench.told(stage.clock())}, yet asked again"
 
 
 def _row(n: int, line: Line, width: int) -> str:

@@ -108,7 +108,7 @@ def obstacle(candidate: Candidate, stage: Stage, floor: int | None = None) -> Ob
         return None
     bench = health.standing(candidate.key)
     if bench is None and not usable(candidate, stage):
-        bench = _credential_bench(candidate, health)
+        bench = credential_bench(candidate, health)
     return bench
 
 
@@ -124,7 +124,7 @@ def usable(candidate: Candidate, stage: Stage) -> tuple[Account, ...]:
     free = tuple(a for a in candidate.accounts if not is_out(a, health))
     if free:
         return free
-    bench = _credential_bench(candidate, health)
+    bench = credential_bench(candidate, health)
     if bench is not None and bench.fault is not None:
         if stage.policy.rule(bench.fault).then is Then.STOP:
             return candidate.accounts[:1]
@@ -137,7 +137,7 @@ def is_out(account: Account, health: HealthTracker) -> bool:
     return not (health.available(account.key) and health.available(account.share))
 
 
-def _credential_bench(candidate: Candidate, health: HealthTracker) -> Bench | None:
+def credential_bench(candidate: Candidate, health: HealthTracker) -> Bench | None:
     """Of the benches that keep the credentials out, the one that ends first."""
     benches = [bench for key in candidate.credential_keys if (bench := health.standing(key))]
     return min(benches, key=lambda bench: bench.until, default=None)
