@@ -264,3 +264,26 @@ def test_a_caller_that_leaves_cancels_the_agent_over_there() -> None:
         return told
 
     assert run(story()) == ["cancelled"]
+
+
+class Panic(BaseException):
+    """What extensions written in Rust raise, for one."""
+
+
+@pytest.mark.parametrize(
+    ("problem", "code", "said"),
+    [
+        (asyncio.CancelledError(), ErrorCode.WORKFLOW_ABORTED, "cancelled"),
+        (Panic("at the disco"), ErrorCode.TRANSPORT_ERROR, "closed the connection"),
+    ],
+)
+def test_a_client_hears_of_an_agent_that_ends_in_what_is_no_failure(
+    problem: BaseException, code: ErrorCode, said: str
+) -> None:
+    house = House(a=later(raises(problem)), b=ok("never asked"))
+    line = Line(timeout=1)
+    response = elsewhere(house, lambda url: over_http(url, task(), line))
+    assert response.error is not None
+    assert response.error.code is code
+    assert said in response.error.message
+    assert house.calls == ["a"]

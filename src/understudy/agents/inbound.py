@@ -187,7 +187,12 @@ class Connection(asyncio.Protocol):
     async def _answer(self) -> None:
         while self._queue:
             incoming = self._queue.popleft()
-            reply = await self._serve(incoming)
+            try:
+                reply = await self._serve(incoming)
+            except BaseException:
+                if not self._closing:  # nobody left: an agent ended it, and the client still waits
+                    self._transport.abort()
+                raise
             keep = incoming.keep_alive and not self._closing
             self._write(reply, keep)
             await self._taken.wait()

@@ -18,11 +18,12 @@ from typing import Self
 import msgspec
 from msgspec.structs import replace
 
+from understudy.agents.blocking import cancels
 from understudy.agents.codec import Unreadable, read_envelope, write
 from understudy.agents.failure import ErrorCode, ErrorInfo
 from understudy.agents.inbound import Bounds, Connection, Incoming, Reply
 from understudy.agents.response import AgentResponse
-from understudy.agents.router import Router
+from understudy.agents.router import CANCELLED, Router
 from understudy.providers.loopback import is_loopback
 
 CODES = {
@@ -120,7 +121,12 @@ class AgentServer:
             envelope = read_envelope(incoming.body)
         except Unreadable as error:
             return Reply(400, write(AgentResponse.failure(error.info)))
-        response = await self._router.route(envelope)
+        try:
+            response = await self._router.route(envelope)
+        except asyncio.CancelledError:
+            if cancels():  # the client has left, or we are closing
+                raise
+            response = CANCELLED  # by an agent, and the client still waits
         try:
             return Reply(200, write(response))
         except (TypeError, ValueError, RecursionError) as error:
