@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
+from pathlib import PurePosixPath
 
 import pytest
 from hypothesis import given
@@ -202,6 +203,22 @@ def test_a_record_is_not_lost_over_a_number() -> None:
     house.route(task(payload=[float("inf")]))
     again = read_record(write(house.record))
     assert (again.envelope.payload, again.events) == ([None], house.record.events)
+
+
+def test_a_record_is_not_lost_over_a_value_that_json_has_not() -> None:
+    house = House(a=fails(), b=ok({"session": Session()}))
+    response = house.route(task(payload={"file": PurePosixPath("/a")}))
+    again = read_record(write(house.record))
+    assert (again.path, again.events) == (("a", "b"), house.record.events)
+    assert again.envelope.payload == {"file": {"not_written": "PurePosixPath"}}
+    assert again.response is not None
+    assert again.response.payload == {"session": {"not_written": "Session"}}
+    with pytest.raises(TypeError, match="Session"):
+        write(response)
+
+
+class Session:
+    """Something alive."""
 
 
 @pytest.mark.parametrize(

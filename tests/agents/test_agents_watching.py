@@ -200,7 +200,7 @@ def test_spans_and_records_are_lines_of_json(tmp_path: Path) -> None:
 
 
 def test_a_record_that_cannot_be_written_leaves_no_half_a_line(tmp_path: Path) -> None:
-    house = House(a=ok(object()))
+    house = House(a=ok({(1, 2): "JSON has no such keys"}))
     path = tmp_path / "records.jsonl"
     with JsonLines(path) as recorder:
         router = Router(house.registry, recorder=recorder)

@@ -1,7 +1,7 @@
 """JSON in and out: the one way envelopes, responses and records are read and written.
 
-Reading checks everything and says which field is wrong. Writing knows every value we define; a
-payload that is no JSON is a `TypeError`.
+Reading checks everything and says which field is wrong. Writing knows every value we define; in
+what travels, a payload that is no JSON is a `TypeError`.
 """
 
 from __future__ import annotations
@@ -41,11 +41,17 @@ def write(value: msgspec.Struct) -> bytes:
     """An envelope, a response, a record or a span as JSON.
 
     What travels and holds NaN or an infinity is a `ValueError`: they would arrive as null. In
-    what is only kept they become null, for a record must not get lost over a number.
+    what is only kept they become null, and what is no JSON is told by its type, for a record must
+    not get lost over a value.
     """
-    if isinstance(value, (IntentEnvelope, AgentResponse)):
-        _check_numbers(value)
+    if not isinstance(value, (IntentEnvelope, AgentResponse)):
+        return msgspec.json.encode(value, enc_hook=_not_written)
+    _check_numbers(value)
     return msgspec.json.encode(value)
+
+
+def _not_written(value: object) -> object:
+    return {"not_written": type(value).__name__}
 
 
 def checked(given: IntentEnvelope) -> IntentEnvelope:
