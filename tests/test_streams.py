@@ -278,3 +278,14 @@ def test_pieces_of_a_tool_call_are_a_sign_of_life_and_never_seen() -> None:
     assert first == call
     assert isinstance(last, Response)
     assert play.clock() == 1000
+
+
+def test_a_stream_that_was_begun_may_be_entered_after_all() -> None:
+    play = Play().script(a=[Chunks("hel", "lo", ConnectionResetError("gone"))])
+    events = play.registry.parse("p/a, p/b").stream_sync("hi")
+    assert next(events) == TextDelta("hel")
+    with pytest.raises(ProviderError, match="gone"), events:
+        list(events)
+    assert play.told == ["p/a=transient"]
+    assert play.health.snapshot()["p/a"].failures == 1
+    play.registry.close()

@@ -48,6 +48,8 @@ class Stream:
         self._left = asyncio.Event()  # whoever was waiting when somebody else closed us
 
     async def __aenter__(self) -> Stream:
+        if self._committed or self._over:  # by its first event, say: entering twice is harmless
+            return self
         try:
             await drive(self._steps, self._act)
         except BaseException:
