@@ -289,3 +289,13 @@ def test_a_stream_that_was_begun_may_be_entered_after_all() -> None:
     assert play.told == ["p/a=transient"]
     assert play.health.snapshot()["p/a"].failures == 1
     play.registry.close()
+
+
+def test_a_stream_that_failed_to_open_is_not_entered_again_as_if_it_had_nothing_to_say() -> None:
+    play = Play().script(a=[400, "hello"])
+    events = play.registry.parse("p/a").stream_sync("hi")
+    with pytest.raises(ProviderError), events:
+        pass
+    with pytest.raises(RuntimeError, match="ask the model for another"), events:
+        pass
+    play.registry.close()

@@ -48,8 +48,10 @@ class Stream:
         self._left = asyncio.Event()  # whoever was waiting when somebody else closed us
 
     async def __aenter__(self) -> Stream:
-        if self._committed or self._over:  # by its first event, say: entering twice is harmless
+        if self._committed:  # by its first event, say: entering twice is harmless
             return self
+        if self._over:  # it was never open; to give nothing would look like an end
+            raise RuntimeError("this stream has failed or was closed; ask the model for another")
         try:
             await drive(self._steps, self._act)
         except BaseException:
