@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from dataclasses import replace
 
 import pytest
@@ -147,6 +148,14 @@ def test_a_rate_limit_with_a_delay_benches_for_it_and_advances_at_once() -> None
     assert play.told == ["p/a=rate_limit", "p/b=ok"]
     bench = play.health.standing("p/a")
     assert (bench.until, bench.source) == (7, "header")
+
+
+@pytest.mark.parametrize("nothing", [0.0, -1.0, math.nan])
+def test_a_delay_of_no_time_is_none_whoever_told_it(nothing: float) -> None:
+    limited = ProviderError(Fault.RATE_LIMIT, "p/a", 429, nothing)
+    play = Play().script(a=[limited, "hi"])
+    assert (play.ask(), play.told) == ("hi", ["p/a=rate_limit", "p/a=ok"])
+    assert play.health.snapshot() == {}
 
 
 def test_a_providers_delay_is_capped_by_the_policy() -> None:

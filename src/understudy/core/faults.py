@@ -36,3 +36,8 @@ class Verdict:
     retry_after: float | None = None  # seconds, as the provider wrote it, not yet capped
     source: str = ""  # where retry_after was written: "header", "body" or ""
     evidence: str = ""  # the rule that matched, for people: "code insufficient_quota"
+
+    def __post_init__(self) -> None:
+        # Zero, less and NaN are ways of not answering, whoever judged.
+        if self.retry_after is not None and not self.retry_after > 0:
+            object.__setattr__(self, "retry_after", None)
