@@ -27,6 +27,7 @@ from understudy.providers.base import Call, Described, Patience, Provider, Sized
 from understudy.timers import Watchdog, Watches
 
 PATIENCE = Patience()
+Called = tuple[Try, Provider, Call, Patience]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +58,23 @@ class Cast:
         fitted = fit(request, described.capabilities(model), stream=stream)
         return self.providers[name], Call(model, fitted, step.credential), described.patience
 
-    async def called(
-        self, step: Try, request: Request, *, stream: bool = False
-    ) -> tuple[Provider, Call, Patience]:
-        """The same; in a thread where pictures have to be changed, for others are not to wait."""
-        if self._is_heavy(step, request):
-            return await asyncio.to_thread(self.call, step, request, stream=stream)
-        return self.call(step, request, stream=stream)
+    async def called(self, step: Try, request: Request, *, stream: bool = False) -> Called:
+        """The same; in a thread where pictures have to be changed, for others are not to wait.
 
-    def _is_heavy(self, step: Try, request: Request) -> bool:
+        That takes of the caller's time, and of that alone: the target's begins with the call. So
+        the step comes back with what is left of its limit.
+        """
+        if not self.is_heavy(step, request):
+            return step, *self.call(step, request, stream=stream)
+        clock = self.stage.clock
+        began = clock()
+        with guard(clock, step, 0.0, "pre_first_byte", self.watches):
+            called = await asyncio.to_thread(self.call, step, request, stream=stream)
+        if step.limit is not None:
+            step = step._replace(limit=max(step.limit - (clock() - began), 0.0))
+        return step, *called
+
+    def is_heavy(self, step: Try, request: Request) -> bool:
         described = self.described.get(step.target.provider)
         takes = None if described is None else described.capabilities(step.target.model)
         return takes is not None and needs_work(request, takes)

@@ -119,7 +119,7 @@ class _Take:
             await sleep(clock, step.seconds)
             return None
         assert isinstance(step, Try)
-        provider, call, patience = await self.cast.called(step, self.request)
+        step, provider, call, patience = await self.cast.called(step, self.request)
         with guard(clock, step, patience.response, "pre_first_byte", self.cast.watches):
             response = await provider.generate(call)
         if reason := response.blank:

@@ -113,7 +113,7 @@ class Stream:
             return None
         assert isinstance(step, Try)
         asked = self._cast.called(step, self._request, stream=True)
-        provider, call, self._patience = await asked
+        step, provider, call, self._patience = await asked
         self._try = step
         self._source = provider.stream(call)
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import subprocess
 import sys
+import threading
 
 import pytest
 from hypothesis import given
@@ -16,6 +17,7 @@ from understudy import (
     Capabilities,
     Image,
     Message,
+    Registry,
     Request,
     Response,
     Schema,
@@ -29,6 +31,7 @@ from understudy import (
 )
 from understudy.messages.capabilities import ANYTHING
 from understudy.messages.fit import OMITTED, fit, needs_work, pictures
+from understudy.testing import Fake, ManualClock, Pause
 
 # ---- how many
 
@@ -168,6 +171,42 @@ def test_a_stream_is_not_asked_of_who_does_not_stream() -> None:
     assert (served, play.told) == (["q/b"], ["p/whole=unsupported", "q/b=ok"])
     assert run(model.generate("hi")).model == "p/whole"
     play.registry.close()
+
+
+class Slow(Fake):
+    """A picture for it takes long to change: the clock moves on in the thread that does it."""
+
+    def __init__(self, clock: ManualClock, seconds: float) -> None:
+        super().__init__("p", clock=clock)
+        self._ticks, self._seconds = clock, seconds
+
+    def capabilities(self, model: str) -> Capabilities:
+        if threading.current_thread() is not threading.main_thread():
+            self._ticks.advance(self._seconds)
+        return Capabilities(image_types=("image/jpeg",))
+
+
+@pytest.mark.parametrize(("changing", "answering"), [(2, 0), (1.5, 1)])
+@pytest.mark.parametrize("streamed", [False, True])
+def test_pictures_are_changed_in_the_caller_s_own_time_and_no_target_is_to_blame(
+    changing: float, answering: float, streamed: bool
+) -> None:
+    clock = ManualClock()
+    slow = Slow(clock, changing).script("a", Pause(answering), "too late")
+    registry = Registry(env={}, clock=clock)
+    registry.register_provider(slow)
+    registry.register_provider(Fake("q", clock=clock))
+    model, request = registry.parse("p/a, q/b"), asking(Image(picture(), "image/png"))
+
+    async def scene() -> Response:
+        if not streamed:
+            return await model.generate(request, timeout=4)
+        async with model.stream(request, timeout=4) as events:
+            return [event async for event in events if isinstance(event, Response)][-1]
+
+    reply = run(scene())
+    assert [attempt.word for attempt in reply.attempts] == ["stall_pre_first_byte", "ok"]
+    assert (len(slow.calls), registry.health.snapshot()) == (1 if answering else 0, {})
 
 
 # ---- without Pillow
