@@ -101,6 +101,26 @@ def test_a_key_that_no_header_can_hold_is_followed_by_the_next_one() -> None:
     assert keys == ["Bearer second-key"]
 
 
+def test_a_key_that_was_missing_is_found_once_its_variable_is_set() -> None:
+    async def scene() -> tuple[str, list[str]]:
+        async with Server([request, answer("hi")]) as up:
+            env = {"AZURE_OPENAI_ENDPOINT": str(up.origin)}
+            registry = Registry(env=env)
+            model = registry.parse("azure/m")
+            with pytest.raises(ProviderError, match="set AZURE_OPENAI_API_KEY") as caught:
+                await model.generate("hello")
+            assert (caught.value.fault, caught.value.status_code) == ("auth", 401)
+            env["AZURE_OPENAI_API_KEY"] = "s3cr3t-key"
+            reply = await model.generate("hello")
+            assert "s3cr3t" not in repr(registry.providers)
+            await registry.aclose()
+            return reply.text, up.peers[0].requests[0].decode().split("\r\n")
+
+    text, lines = run(scene())
+    assert text == "hi"
+    assert "api-key: s3cr3t-key" in lines
+
+
 def test_a_key_quoted_back_to_us_is_shown_nowhere() -> None:
     secret = "sk-live-0123456789abcdefghij"
 

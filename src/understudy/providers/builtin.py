@@ -6,6 +6,7 @@ They exist without a key or an address, and say what to set when they are called
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from understudy.providers.base import Provider
@@ -28,7 +29,7 @@ def built_in(name: str, env: Mapping[str, str]) -> Provider | None:
     if vendor is None:
         return None
     place = Place(url_in(vendor, env), key_in(vendor, env), " or ".join(vendor.keys))
-    return _build(name, vendor, place, env)
+    return _build(name, vendor, place, env, partial(key_in, vendor, env))
 
 
 def schemes(env: Mapping[str, str]) -> Mapping[str, Callable[[str, DSN], Provider]]:
@@ -45,30 +46,41 @@ def _scheme(vendor: Vendor, env: Mapping[str, str]) -> Callable[[str, DSN], Prov
     return build
 
 
-def _build(name: str, vendor: Vendor, place: Place, env: Mapping[str, str]) -> Provider:
+def _build(
+    name: str,
+    vendor: Vendor,
+    place: Place,
+    env: Mapping[str, str],
+    key_now: Callable[[], str] | None = None,
+) -> Provider:
     from understudy.providers.http import HttpProvider, Settings, transport_to
 
-    missing = _missing(name, vendor, place)
+    lost = _lost(name, vendor, place)
     settings = Settings(
         auth=vendor.auth,
         quirks=vendor.quirks,
-        missing=missing,
+        missing=lost or _keyless(name, vendor, place),
         vendor=vendor.name,
-        transport=transport_to("" if missing else place.url, env),
+        key_now=None if lost else key_now,
+        transport=transport_to("" if lost else place.url, env),
     )
     return HttpProvider(
         name, dialect=vendor.dialect, base_url=place.url, api_key=place.key, settings=settings
     )
 
 
-def _missing(name: str, vendor: Vendor, place: Place) -> str:
-    """Why it cannot be called as things are; "" if it can."""
+def _lost(name: str, vendor: Vendor, place: Place) -> str:
+    """Why nobody knows where it is; "" if somebody does."""
     if not place.url:
         where = f"{variable_for(name)}={vendor.name}://[token@]host"
         return f"no address for provider {name!r}; set {where}"
     if "@" in place.url.partition("://")[2].partition("/")[0]:
         return f"no host for provider {name!r}: only one @ may stand in its DSN, behind the token"
     Origin.from_url(place.url)  # which raises what else is wrong with it
+    return ""
+
+
+def _keyless(name: str, vendor: Vendor, place: Place) -> str:
     if vendor.key_needed and not place.key:
         return f"no key for provider {name!r}; set {place.hint}"
     return ""

@@ -66,6 +66,8 @@ class Settings:
     capabilities: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     missing: str = ""  # what to say when it cannot be called: no key, no address
     vendor: str = ""  # whose habits to expect; "" means those of its name
+    # Asked at each call while the key is what is missing: it may have been set since.
+    key_now: Callable[[], str] | None = field(default=None, repr=False)
     transport: Transport | None = None  # a pool of its own if none is given
     # Epoch seconds: for delays told as a point in time by an answer without a date of its own.
     wall: Callable[[], float] = time.time  # noqa: TID251 - what providers mean
@@ -134,11 +136,7 @@ class HttpProvider:
         self.dialect: Dialect = dialect_named(dialect, settings.quirks)
         self.settings = settings
         self.patience = settings.patience
-        self._credentials = credentials([*([api_key] if api_key else []), *api_keys])
-        self.credentials = tuple(c.label for c in self._credentials)
-        self._by_label = {c.label: c for c in self._credentials}
-        given = [c.secret for c in self._credentials] + list(settings.headers.values())
-        self._secrets = Secrets(given)
+        self._hold([*([api_key] if api_key else []), *api_keys])
         self._transport: Transport = settings.transport or Pool()
         self._pool = self._transport if isinstance(self._transport, Pool) else None
         self._origin = None if settings.missing else Origin.from_url(self.base_url)
@@ -151,6 +149,13 @@ class HttpProvider:
     def __repr__(self) -> str:
         keys = ", ".join(str(c) for c in self._credentials)
         return f"<HttpProvider {self.name} {self.dialect.name} {plain_url(self.base_url)} {keys}>"
+
+    def _hold(self, keys: Sequence[str]) -> None:
+        self._credentials = credentials(keys)
+        self.credentials = tuple(c.label for c in self._credentials)
+        self._by_label = {c.label: c for c in self._credentials}
+        given = [c.secret for c in self._credentials] + list(self.settings.headers.values())
+        self._secrets = Secrets(given)
 
     def capabilities(self, model: str) -> Capabilities:
         known = self._takes.get(model)
@@ -237,12 +242,22 @@ class HttpProvider:
         return await self.send(self.dialect.path(call.model, stream), body, call.credential)
 
     def _outgoing(self, path: str, body: bytes, credential: str) -> Outgoing:
-        if self._origin is None:
-            raise ProviderError(
-                Fault.AUTH, status_code=401, message=self.settings.missing, billing="not_sent"
-            )
+        origin = self._origin or self._found()
         head = self._heads.get((path, credential)) or self._head(path, credential)
-        return Outgoing(self._origin, head, body)
+        return Outgoing(origin, head, body)
+
+    def _found(self) -> Origin:
+        """The address of a provider that could not be called, if its key has been set since."""
+        settings = self.settings
+        key = settings.key_now() if settings.key_now is not None else ""
+        if not key:
+            raise ProviderError(
+                Fault.AUTH, status_code=401, message=settings.missing, billing="not_sent"
+            )
+        self._hold([key])
+        self.settings = replace(settings, missing="", key_now=None)
+        self._origin = Origin.from_url(self.base_url)  # last: others look at it first
+        return self._origin
 
     def _head(self, path: str, label: str) -> bytes:
         """Rendered once per path and credential; few of both."""
