@@ -104,6 +104,12 @@ def test_values_are_read_variables_filled_in_and_defaults_added() -> None:
         ("[policy.nobody]\nmax_wait = 1\n", "policy.nobody: no such alias"),
         ("[policy]\nmax_wiat = 1\n", "policy.max_wiat: unknown key; did you mean 'max_wait'?"),
         ("[health]\nfactor = 1\n", "health.factor: is 1; expected a number above 1"),
+        ('[share]\nurl = "redis://:sk-planted@cache:66379/0"\n',
+         "share.url: is a text; expected a URL like redis://host:6379, rediss://host or "
+         "unix:///path"),
+        ('[share]\nurl = "redis://[::1/0"\n',
+         "share.url: is a text; expected a URL like redis://host:6379, rediss://host or "
+         "unix:///path"),
     ],
 )  # fmt: skip
 def test_a_wrong_key_is_told_with_its_path(text: str, told: str) -> None:

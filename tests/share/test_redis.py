@@ -237,3 +237,15 @@ def test_the_way_to_the_server_may_be_encrypted(tmp_path: Path) -> None:
                 assert "certificate" in str(doubtful.said[0][1]["reason"]).lower()
 
     run(work())
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("redis://:planted@cache:6380/0", "cache:6380"),
+        ("rediss://cache", "cache:6379"),
+        ("unix://:planted@/run/redis.sock?db=1", "/run/redis.sock"),
+    ],
+)
+def test_a_line_says_which_server_is_lost_and_no_password(url: str, shown: str) -> None:
+    assert Place(url).shown == shown

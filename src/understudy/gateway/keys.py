@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from understudy.dialects.table import DIALECTS
 from understudy.gateway.kinds import (
@@ -36,6 +37,15 @@ def _secret(value: object) -> bool:
     return isinstance(value, str) and value.isascii() and value.isprintable() and " " not in value
 
 
+def _server(value: object) -> bool:
+    if not isinstance(value, str) or not value.startswith(("redis://", "rediss://", "unix://")):
+        return False
+    try:
+        return urlsplit(value).port != 0
+    except ValueError:  # brackets that do not close, a port that is none
+        return False
+
+
 def _table_of_texts(value: object) -> bool:
     return isinstance(value, dict) and all(isinstance(item, str) for item in value.values())
 
@@ -55,10 +65,7 @@ URL = Kind(
     "a URL starting with http:// or https://",
     lambda v: isinstance(v, str) and v.startswith(("http://", "https://")),
 )
-SERVER = Kind(
-    "a URL starting with redis://, rediss:// or unix://",
-    lambda v: isinstance(v, str) and v.startswith(("redis://", "rediss://", "unix://")),
-)
+SERVER = Kind("a URL like redis://host:6379, rediss://host or unix:///path", _server)
 NAME = Kind(
     "letters, digits, dots, dashes and underscores",
     lambda v: isinstance(v, str) and re.fullmatch(r"[\w.-]+", v, re.ASCII) is not None,

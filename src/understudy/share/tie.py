@@ -32,8 +32,10 @@ class Place:
 
     @property
     def shown(self) -> str:
-        """Host and port, for people."""
+        """Host and port, or the socket's path; for people."""
         parts = urlsplit(self.url)
+        if parts.scheme == "unix":
+            return unquote(parts.path)
         return f"{parts.hostname or 'localhost'}:{parts.port or 6379}"
 
     def without_secret(self, text: str) -> str:
