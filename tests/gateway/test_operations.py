@@ -32,7 +32,7 @@ from tests.gateway.desk import (
 from tests.rig import run
 from understudy.commands.serve import greeting
 from understudy.gateway.build import demo_house
-from understudy.gateway.runtime import Opened, Setup
+from understudy.gateway.runtime import Opened, Setup, open_house
 from understudy.testing import ManualClock
 
 STREAM = {**HELLO, "model": "chat", "stream": True}
@@ -384,9 +384,32 @@ def test_without_keys_the_world_is_not_listened_to() -> None:
 
 def test_the_greeting_has_a_line_to_try_and_no_key() -> None:
     house = demo_house(ManualClock())
-    said = greeting("http://127.0.0.1:1", Opened(house, "127.0.0.1", 1, "demo"))
+    said = greeting("http://127.0.0.1:1", Opened(house, "127.0.0.1", 1, "demo"), {})
     assert "curl -si http://127.0.0.1:1/v1/chat/completions" in said
     assert '"model": "demo"' in said
+
+
+@pytest.mark.parametrize(
+    ("env", "model"),
+    [
+        ({"ANTHROPIC_API_KEY": "sk-planted"}, "anthropic/MODEL"),
+        ({"ANTHROPIC_API_KEY": "sk-planted", "OPENAI_API_KEY": "sk-planted"}, "openai/gpt-5.5"),
+        ({"LLM_BOX": "ollama://sk-planted@box"}, "box/MODEL"),
+    ],
+)
+def test_the_line_to_try_asks_somebody_who_is_there(env: dict[str, str], model: str) -> None:
+    opened = open_house(Setup(env=env, port=0))
+    said = greeting("http://127.0.0.1:1", opened, env)
+    assert f'"model": "{model}"' in said
+    assert "sk-planted" not in said
+
+
+def test_a_dsn_that_cannot_be_read_is_told_at_the_start_and_a_foreign_variable_is_not() -> None:
+    env = {"LLM_BOX": "ollma://sk-planted@box", "LLM_TIMEOUT": "30"}
+    said = greeting("http://127.0.0.1:1", open_house(Setup(env=env, port=0)), env)
+    [told] = [line for line in said.splitlines() if line.startswith("not used: ")]
+    assert told.startswith("not used: unknown scheme 'ollma' in LLM_BOX; known: ")
+    assert "sk-planted" not in said
 
 
 def test_a_gateway_without_a_file_has_nothing_to_reload() -> None:

@@ -12,12 +12,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from shutil import rmtree
 
+from understudy.core.errors import InvalidDSN
 from understudy.gateway.config import read_config
 from understudy.gateway.files import raised
 from understudy.gateway.runtime import Opened, Runtime, Setup
@@ -25,6 +26,8 @@ from understudy.gateway.station import Station
 from understudy.gateway.supervisor import Supervisor
 from understudy.observe.lines import LogLines
 from understudy.observe.pen import Pen, Write
+from understudy.providers.catalogue import VENDORS, key_in
+from understudy.registry import Registry
 
 Say = Callable[[str], None]
 
@@ -37,7 +40,7 @@ def serve(setup: Setup, say: Say) -> int:
         return _work(replace(setup, station=station), _together(station.folder), lambda *_: None)
     if workers_of(setup) > 1:
         return _supervise(setup, say)
-    return _work(setup, _write, lambda address, opened: say(greeting(address, opened)))
+    return _work(setup, _write, lambda address, opened: say(greeting(address, opened, setup.env)))
 
 
 def workers_of(setup: Setup) -> int:
@@ -90,7 +93,9 @@ def _supervise(setup: Setup, say: Say) -> int:
     async def watch() -> int:
         lines = LogLines(pen.put, time.time)  # noqa: TID251 - as for any log line
         supervisor = Supervisor(setup, launch, lines, folder, time.monotonic)
-        return await supervisor.run(lambda duty: say(greeting(duty.address, duty.opened)))
+        return await supervisor.run(
+            lambda duty: say(greeting(duty.address, duty.opened, setup.env))
+        )
 
     folder = _private_folder()
     pen = Pen(_together(folder), time.time)  # noqa: TID251 - as for any log line
@@ -107,23 +112,40 @@ def _private_folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="understudy-", dir=usual if len(usual) < 64 else "/tmp"))
 
 
-def greeting(address: str, opened: Opened) -> str:
-    """What a newcomer sees: where it is, and one line to try."""
-    aliases = list(opened.house.registry.aliases)
-    model = aliases[0] if aliases else "openai/gpt-5.5"
+def greeting(address: str, opened: Opened, env: Mapping[str, str]) -> str:
+    """What a newcomer sees: where it is, a line to try, what of the environment is no use."""
     key = ' -H "Authorization: Bearer $UNDERSTUDY_KEY"' if opened.house.keys else ""
-    body = json.dumps({"model": model, "messages": [{"role": "user", "content": "hello"}]})
+    body = json.dumps(
+        {"model": _example(opened), "messages": [{"role": "user", "content": "hello"}]}
+    )
     source = {
         "file": "from the configuration file",
         "environment": "from the environment",
         "demo": "demo: scripted providers with a flaky head, no keys needed",
     }[opened.kind]
-    return (
-        f"understudy listens on {address} ({source})\n"
+    lines = [
+        f"understudy listens on {address} ({source})",
         f"try: curl -si {address}/v1/chat/completions{key} "
-        f"-H 'Content-Type: application/json' -d '{body}'\n"
-        f"watch: {address}/understudy/"
-    )
+        f"-H 'Content-Type: application/json' -d '{body}'",
+        f"watch: {address}/understudy/",
+        *(f"not used: {problem}" for problem in _unread(env)),
+    ]
+    return "\n".join(lines)
+
+
+def _unread(env: Mapping[str, str]) -> list[InvalidDSN]:
+    """Mistyped DSNs; `LLM_TIMEOUT=30` is somebody else's."""
+    return Registry(env={}).load_env({name: text for name, text in env.items() if "://" in text})
+
+
+def _example(opened: Opened) -> str:
+    """An alias, else a model of somebody who is there; whose ids we cannot know."""
+    registry = opened.house.registry
+    keyed = (vendor.name for vendor in VENDORS if key_in(vendor, registry.env))
+    there = [*registry.providers, *keyed]
+    for name in registry.aliases:
+        return name
+    return "openai/gpt-5.5" if "openai" in there or not there else f"{there[0]}/MODEL"
 
 
 def _write(data: bytes) -> None:
