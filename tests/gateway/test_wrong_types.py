@@ -79,6 +79,27 @@ def test_a_body_that_cannot_be_read_is_a_400_on_every_surface(
     run(work())
 
 
+@pytest.mark.parametrize("path", [*SPOKEN, "/api/chat", "/v1/embeddings"])
+def test_a_name_too_long_to_be_kept_is_refused_and_stands_in_no_page(path: str) -> None:
+    """Metrics, ledger and log hold names: a few of a megabyte would fill a machine."""
+    long = "p/" + "m" * 4100
+
+    async def work() -> None:
+        async with Upstream(always(answer())) as up, serving(provider("p", up.url)) as served:
+            named = path.replace("/chat:", f"/{long}:") if path == GEMINI else path
+            heard = await served.ask("POST", named, {**HELLO, "contents": [PART], "model": long})
+            assert heard.status == 400
+            assert b"4096" in heard.body
+            pages = [
+                await served.ask("GET", page) for page in ("/metrics", "/understudy/api/attempts")
+            ]
+            assert not any(long.encode() in page.body for page in pages)
+            assert long not in json.dumps(served.lines)
+            assert up.asked == []
+
+    run(work())
+
+
 @pytest.mark.parametrize(
     "more", [{"previous_response_id": "resp_1"}, {"conversation": {"id": "conv_1"}}]
 )

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
 from understudy.core.errors import InvalidRequest
 from understudy.dialects.base import Dialect
 from understudy.messages.response import Usage
+
+NAME_MOST = 4096  # characters of a model's name or a chain; ledger, metrics and log keep them
 
 
 class Errand(msgspec.Struct, frozen=True):
@@ -50,7 +52,7 @@ class Ask(msgspec.Struct, frozen=True):
 class Peek(msgspec.Struct):
     """The two fields that routing needs."""
 
-    model: str
+    model: Annotated[str, msgspec.Meta(max_length=NAME_MOST)]
     stream: bool | None = None
 
     @property

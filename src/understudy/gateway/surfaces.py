@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from understudy.core.errors import InvalidRequest
 from understudy.dialects.base import Dialect
 from understudy.dialects.table import DIALECTS, dialect_named
-from understudy.gateway.ask import CONTENTS, PEEK, PEEKS, Ask, peek
+from understudy.gateway.ask import CONTENTS, NAME_MOST, PEEK, PEEKS, Ask, peek
 from understudy.gateway.errands import ERRANDS
 from understudy.gateway.http import Request
 
@@ -70,6 +70,8 @@ class Surfaces:
             raise InvalidRequest(
                 "the path names no model; write /v1beta/models/MODEL:generateContent"
             )
+        if len(model) > NAME_MOST:
+            raise InvalidRequest(f"the path's model has more than {NAME_MOST} characters")
         peek(request.body, CONTENTS)
         stream = VERBS[verb]
         array = stream and request.parameter("alt") != "sse"
