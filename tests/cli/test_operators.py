@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.cli.stage import Terminal, aside, call, closed_port, visit, whole_gateway
+from tests.gateway.desk import Upstream, always
 from tests.served import house, listening
 from understudy.commands.orders import sentence
 from understudy.commands.parser import Unreachable
@@ -160,6 +163,27 @@ def test_something_else_that_answers_is_no_gateway(capsys: pytest.CaptureFixture
     assert "is no gateway of ours (status 404)" in said.err
 
 
+@asynccontextmanager
+async def polite() -> AsyncIterator[str]:
+    """Some model servers say 200 and an object whatever the path."""
+    async with Upstream(always(b'{"error": "Unexpected endpoint or method."}')) as up:
+        yield up.url.removesuffix("/v1")
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [("status",), ("plan", "a/x"), ("bench", "a/x", "--for", "1m"), ("unbench", "a/x")],
+    ids=lambda argv: argv[0],
+)
+def test_whoever_says_yes_to_everything_is_no_gateway_and_no_bug_of_ours(
+    capsys: pytest.CaptureFixture[str], argv: tuple[str, ...]
+) -> None:
+    with aside(polite()) as address:
+        said = call(capsys, *argv, "--url", address)
+    assert said.code == 3
+    assert "is no gateway of ours (status 200)" in said.err
+
+
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
@@ -256,11 +280,11 @@ class Flaky(Desk):
 
     looks = 0
 
-    async def ask(self, path: str, **parameters: str) -> Told:
+    async def ask(self, path: str, *, has: str) -> Told:
         self.looks += 1
         if self.looks == 2:
             raise Unreachable("no gateway at home")
-        return await super().ask(path, **parameters)
+        return await super().ask(path, has=has)
 
 
 @pytest.mark.parametrize("as_json", [False, True])

@@ -9,11 +9,11 @@ from understudy.commands.remote import Desk, Told
 
 def bench(desk: Desk, key: str, seconds: float, why: str) -> Told:
     body = {"key": key, "seconds": seconds, "why": why}
-    return asyncio.run(desk.order("/understudy/api/bench", body))
+    return asyncio.run(desk.order("/understudy/api/bench", body, has="key"))
 
 
 def unbench(desk: Desk, key: str) -> Told:
-    return asyncio.run(desk.order("/understudy/api/unbench", {"key": key}))
+    return asyncio.run(desk.order("/understudy/api/unbench", {"key": key}, has="key"))
 
 
 def sentence(told: Told) -> str:

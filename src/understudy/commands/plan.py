@@ -28,7 +28,7 @@ def asked(desk: Desk, spec: str, body: bytes | None, timeout: float | None) -> P
         wanted["request"] = _decoded(body)
     if timeout is not None:
         wanted["timeout"] = timeout
-    return read(asyncio.run(desk.order("/understudy/api/plan", wanted)))
+    return read(asyncio.run(desk.order("/understudy/api/plan", wanted, has="targets")))
 
 
 def _decoded(body: bytes) -> object:

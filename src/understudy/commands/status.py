@@ -100,7 +100,7 @@ class Look:
 
 
 async def look(desk: Desk) -> Look:
-    health = await desk.ask("/understudy/api/health")
+    health = await desk.ask("/understudy/api/health", has="at")
     return Look(health, Counts.read(await desk.text("/metrics"), float(str(health["at"]))))
 
 
