@@ -18,7 +18,7 @@ from understudy.commands.orders import sentence
 from understudy.commands.parser import Unreachable
 from understudy.commands.remote import Desk, Told
 from understudy.commands.screen import Screen
-from understudy.commands.status import Counts, Look, headline, look, status, word
+from understudy.commands.status import Counts, Look, headline, look, show, status, word
 from understudy.testing import Fake
 
 KEYED = """
@@ -46,6 +46,28 @@ def test_the_status_tells_who_is_benched_why_and_what_was_counted(
     assert ["lead/opera", "0", "2", "0", "1"] in cells
     assert ["understudy/aria", "1", "0", "0", "0"] in cells
     assert cells[-1][2:] == ["bench", "lead/opera", "5", "s", "transient", "by", "rule"]
+
+
+def test_who_sits_out_now_comes_before_those_who_failed_once() -> None:
+    def marked(**state: object) -> Told:
+        return {"benched": False, "probing": False, "bench": {}, "reason": "why", **state}
+
+    keys = {
+        "a/once": marked(bench=None),
+        "b/over": marked(),
+        "c/asked": marked(probing=True),
+        "d/out": marked(benched=True),
+    }
+    health: Told = {"status": "ready", "policy": "p", "in_flight": 0, "keys": keys, "ledger": []}
+    out = io.StringIO()
+    show(Look(health, Counts()), None, Screen(out, out))
+    table = out.getvalue().splitlines()[-4:]
+    assert [row.split()[:2] for row in table] == [
+        ["d/out", "benched"],
+        ["c/asked", "probing"],
+        ["b/over", "unproven"],
+        ["a/once", "counting"],
+    ]
 
 
 def test_the_url_may_come_from_the_environment(capsys: pytest.CaptureFixture[str]) -> None:

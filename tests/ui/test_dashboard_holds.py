@@ -101,6 +101,27 @@ def test_ten_thousand_requests_stay_a_small_page(theatre: Theatre) -> None:
     theatre.run(work())
 
 
+def test_of_many_marked_keys_those_that_sit_out_come_first_and_orders_stay_near(
+    theatre: Theatre,
+) -> None:
+    async def work() -> None:
+        async with playing() as played:
+            health = played.runtime.gateway.house.registry.health
+            for n in range(300):
+                health.bench(f"house/m{n:03}", 0.001)
+            health.bench("understudy/z", 600)
+            async with theatre.visit(played.address) as page:
+                marks = page.locator("#ledger .marks > li")
+                await expect(marks).to_have_count(301)
+                await expect(marks.first.locator("code")).to_have_text("understudy/z")
+                await expect(page.locator("#headline")).to_contain_text("understudy/z sits out")
+                form = await page.locator("#ledger .bench-form").bounding_box()
+                assert form is not None
+                assert form["y"] < 1500
+
+    theatre.run(work())
+
+
 def test_who_reads_further_down_is_not_pushed_away(theatre: Theatre) -> None:
     async def work() -> None:
         async with playing() as played:

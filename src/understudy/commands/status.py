@@ -16,6 +16,7 @@ SAMPLE = re.compile(r"understudy_(\w+?)(?:\{(.*)\})? ([0-9.eE+-]+)$")
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 NOT_FAILED = ("ok", "skipped", "cancelled")  # words of an attempt that are no fault
 LEDGER = 10  # lines shown
+STATES = ("benched", "probing", "unproven", "counting")  # who sits out now comes first
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +149,7 @@ def show(now: Look, before: Look | None, screen: Screen) -> None:
     if now.keys:
         screen.data("")
         rows = [(key, word(state), str(state["reason"])) for key, state in now.keys.items()]
+        rows.sort(key=lambda row: STATES.index(row[1]))
         screen.table(Table(("key", "state", "why"), rows, state=1))
     if now.counts.targets:
         screen.data("")

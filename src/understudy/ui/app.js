@@ -74,7 +74,8 @@ function numbersLater() {
 /** The one thing to know, as a sentence. */
 function headline() {
   const rows = new Map(store.lanes.flatMap((lane) => lane.targets.map((row) => [row.target, row])));
-  const out = [...rows.values()].filter((row) => !row.tried).map((row) => row.target);
+  const others = Object.keys(store.keys).filter((key) => store.keys[key].benched && !rows.has(key) && !key.includes("#"));
+  const out = [...rows.values()].filter((row) => !row.tried).map((row) => row.target).concat(others);
   const dark = store.lanes.filter((lane) => !lane.head).map((lane) => lane.name);
   const unsure = store.lanes.filter((lane) => lane.head && !lane.targets.some(sure)).map((lane) => lane.name);
   const rest = unsure.length ? `${listed(unsure)} ${unsure.length === 1 ? "has" : "have"} only unproven targets` : "every chain still answers";

@@ -5,6 +5,7 @@ import { at, h, Keyed, put, say } from "./dom.js";
 import { clock, inSeconds, left, plural, sentence } from "./words.js";
 
 const SHOWN = 40; // lines of the history
+const STATES = ["benched", "probing", "unproven", "counting"]; // who sits out now comes first
 const TIMES = { "1 minute": 60, "10 minutes": 600, "1 hour": 3600, "1 day": 86400 };
 
 /** Orders to the gateway; `trouble` is told what went wrong, and may ask for the key and retry. */
@@ -59,7 +60,8 @@ export class Ledger {
   }
 
   show() {
-    const marks = Object.entries(this.store.keys);
+    const marks = Object.entries(this.store.keys)
+      .sort(([, one], [, other]) => STATES.indexOf(word(one)) - STATES.indexOf(word(other)));
     this.keyed.show(marks, ([key]) => key);
     this.none.hidden = marks.length > 0;
     say(at("ledger-count"), marks.length ? `${plural(marks.length, "key")} marked` : "");
@@ -93,7 +95,7 @@ class Mark {
 
   update([, state]) {
     this.state = state;
-    put(this.dot, "data-state", state.benched ? "benched" : state.probing ? "probing" : state.bench ? "unproven" : "counting");
+    put(this.dot, "data-state", word(state));
     this.tick();
   }
 
@@ -104,6 +106,10 @@ class Mark {
     if (!bench || !this.state.benched) return say(this.time, "");
     say(this.time, remaining === Infinity ? "until cleared" : remaining > 0 ? left(remaining) : "");
   }
+}
+
+function word(state) {
+  return state.benched ? "benched" : state.probing ? "probing" : state.bench ? "unproven" : "counting";
 }
 
 function entry(line) {
