@@ -7,10 +7,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.gateway.desk import ask
+from tests.rig import run
 from understudy.providers.fake import HANG, Chunks, Http, Pause
-from understudy.rehearse.catalogue import CATALOGUE
+from understudy.rehearse.catalogue import CATALOGUE, ROWS
 from understudy.rehearse.cues import Queue, outcome, steps
 from understudy.rehearse.script import Clause, ScriptError, Status, Text, Timed, parse
+from understudy.rehearse.server import FakeServer
 from understudy.rehearse.wire import CLOSE, Drip, First, Open, Reply, Rest
 from understudy.rehearse.wire import HANG as SILENT
 
@@ -103,6 +106,20 @@ def test_what_only_bytes_can_show_is_refused_by_name() -> None:
     (clause,) = parse("p/a: drip(1)")
     with pytest.raises(ScriptError, match="'drip\\(1\\)' is a matter of bytes; use `understudy"):
         outcome(clause.cues[0])
+
+
+@pytest.mark.parametrize("fault", [row.name for row in ROWS if not (row.plain or row.stream)])
+def test_what_no_server_can_show_is_refused_by_name_and_offered_to_nobody(fault: str) -> None:
+    with pytest.raises(ScriptError, match=f"'{fault}' happens before a server is reached"):
+        FakeServer(parse(f"p/a: 503 {fault}"))
+
+    async def offered() -> bytes:
+        async with FakeServer() as server:
+            return (await ask(server.address, "GET", "/v1/models")).body
+
+    said = run(offered())
+    assert b'"cut-body"' in said
+    assert f'"{fault}"'.encode() not in said
 
 
 def test_cues_become_steps_on_the_wire() -> None:

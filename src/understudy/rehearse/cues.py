@@ -68,6 +68,14 @@ def scripted(clauses: Iterable[Clause], fakes: dict[str, Fake]) -> tuple[str, ..
     return tuple(targets)
 
 
+def on_wire(clause: Clause) -> Queue:
+    """The clause for a server; raises ScriptError for what happens before one is reached."""
+    for cue in clause.cues:
+        if isinstance(cue, Named) and not cue.seen:
+            raise ScriptError(f"{cue.name!r} happens before a server is reached; script a `Fake`")
+    return Queue(clause)
+
+
 def steps(cue: Cue, *, stream: bool) -> Steps:
     """What goes over the wire. A fault that this form of answer cannot show is a good answer."""
     match cue:

@@ -37,6 +37,11 @@ class Named:
     late: bool = False  # happens after the first content
     dialects: frozenset[str] = ANY
 
+    @property
+    def seen(self) -> bool:
+        """Can a server show it at all?"""
+        return self.plain is not None or self.stream is not None
+
     def steps(self, *, stream: bool) -> Steps | None:
         return self.stream if stream else self.plain
 

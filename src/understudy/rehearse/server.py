@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import assert_never
 
-from understudy.rehearse.catalogue import CATALOGUE
-from understudy.rehearse.cues import DEFAULT, Queue, good, steps
+from understudy.rehearse.catalogue import CATALOGUE, ROWS
+from understudy.rehearse.cues import DEFAULT, good, on_wire, steps
 from understudy.rehearse.inbound import Asked, Unreadable, listing, read_request
 from understudy.rehearse.named import Named
 from understudy.rehearse.phrases import Voice, voice
@@ -48,7 +48,7 @@ class FakeServer:
     ) -> None:
         self.played: list[Played] = []
         self.address = ""
-        self._queues = {clause.target: Queue(clause) for clause in clauses}
+        self._queues = {clause.target: on_wire(clause) for clause in clauses}
         # A gateway sends the model without its provider: `p/a` in a script is also asked as `a`.
         for target, queue in tuple(self._queues.items()):
             self._queues.setdefault(target.partition("/")[2] or target, queue)
@@ -99,7 +99,7 @@ class FakeServer:
     async def _answer(self, asked: Asked, peer: _Peer) -> bool:
         """Play one answer; may the connection be used again?"""
         if asked.listing:
-            names = [*self._queues, *CATALOGUE]
+            names = [*self._queues, *(row.name for row in ROWS if row.seen)]
             return await peer.play((Reply(body=listing(names)),), voice("openai", ""))
         cues = self._cues(asked.model)
         text = next((c.text for c in cues if isinstance(c, Text)), "")
