@@ -6,9 +6,12 @@ import argparse
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from understudy import cli
+from understudy.agents.codec import read_envelope
+from understudy.agents.envelope import IntentEnvelope
 from understudy.commands import parser as verbs
 from understudy.commands.classify import Failure, explain, rendered
 
@@ -86,3 +89,12 @@ def test_the_variables_of_the_page_are_read_by_the_code() -> None:
     sources = "".join(path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py"))
     assert cli.DEBUG in told
     assert [name for name in told if f'"{name}"' not in sources] == []
+
+
+def test_the_envelope_on_the_page_is_one_and_shows_every_part() -> None:
+    _, _, rest = PAGE.partition("```json\n")
+    shown = rest.partition("```")[0].encode()
+    envelope = read_envelope(shown)
+    assert (envelope.intent.name, envelope.routing.strategy) == ("summarize", "fallback")
+    parts = {field.name for field in msgspec.structs.fields(IntentEnvelope)} - {"version"}
+    assert set(msgspec.json.decode(shown)) == parts
