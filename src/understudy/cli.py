@@ -8,6 +8,7 @@ error is one line and perhaps a hint, even where it is a bug of ours.
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 import time
@@ -27,6 +28,7 @@ MOST = 300  # characters of a bug's words
 def main(argv: Sequence[str] | None = None, env: Mapping[str, str] | None = None) -> int:
     """Run one command; shows no stack trace unless asked to."""
     _stand_in()
+    _bear_anything()
     screen = Screen(sys.stdout, sys.stderr, os.environ if env is None else env)
     try:
         arguments = parser().parse_args(argv)
@@ -57,6 +59,13 @@ def _stand_in() -> None:
     os.close(number)
     sys.stdout = sys.stdout or os.fdopen(STDOUT, "w")
     sys.stderr = sys.stderr or os.fdopen(STDERR, "w")
+
+
+def _bear_anything() -> None:
+    """A byte that is no text costs itself, not the prompt it stands in or the answer."""
+    for stream, errors in ((sys.stdin, "replace"), (sys.stdout, "backslashreplace")):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=errors)
 
 
 def _run(arguments: argparse.Namespace, screen: Screen) -> int:

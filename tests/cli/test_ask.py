@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import sys
+from asyncio.subprocess import PIPE
+from pathlib import Path
 
 import pytest
 
+import understudy
 from tests.cli.stage import aside, call, closed_port, dsn, whole_gateway
+from tests.gateway.desk import Upstream, always, answer, provider
+from tests.rig import run
 from tests.served import house, listening
 from understudy.testing import Chunks, Fake
 
@@ -143,3 +149,25 @@ def test_a_mistake_is_one_line(
     told = call(capsys, *argv)
     assert (told.code, told.out) == (2, "")
     assert said in told.err.splitlines()[0]
+
+
+def test_bytes_that_are_no_text_cost_neither_the_prompt_nor_the_answer(tmp_path: Path) -> None:
+    """A diff of an old file is piped in; the answer goes where not every sign can be written."""
+    argv = [sys.executable, "-m", "understudy.cli", "ask", "p/m", "-", "--no-stream"]
+
+    async def work() -> tuple[bytes, object]:
+        async with Upstream(always(answer("fixed \u2713"))) as up:
+            file = tmp_path / "understudy.toml"
+            file.write_text(provider("p", up.url))
+            source = str(Path(understudy.__file__).parents[1])
+            env = {"PYTHONPATH": source, "PYTHONIOENCODING": "ascii:strict"}
+            process = await asyncio.create_subprocess_exec(
+                *argv, "--config", str(file), stdin=PIPE, stdout=PIPE, stderr=PIPE, env=env
+            )
+            out, _ = await process.communicate(b"- caf\xe9\n")
+            [asked] = up.asked
+            return out, asked.json["messages"]
+
+    out, messages = run(work())
+    assert out == b"fixed \\u2713\n"
+    assert messages == [{"role": "user", "content": "- caf\ufffd\n"}]
