@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 import pytest
 
+from tests.gateway.desk import HELLO, Upstream, always, answer, serving
+from tests.rig import run
 from understudy.core.errors import InvalidRequest, SpecError
 from understudy.core.faults import Fault
 from understudy.core.policy import Then
@@ -257,3 +259,28 @@ def test_a_provider_of_a_demo_is_no_http_provider_and_its_vendor_is_its_name() -
     house = demo_house(ManualClock())
     assert house.vendor("lead") == "lead"
     assert built().vendor("openai") == "openai"
+
+
+@pytest.mark.parametrize(
+    ("env", "text"),
+    [
+        ({"LLM_BOX": "llama-swap://HOST"}, ""),
+        ({"LLM_BOX": "llama-swap://HOST/v1"}, ""),
+        ({"LLM_BOX": "vllm://HOST"}, ""),
+        ({}, '[providers.box]\nvendor = "lmstudio"\nbase_url = "http://HOST"\n'),
+    ],
+)
+def test_a_server_of_ones_own_is_asked_where_such_servers_answer(
+    env: Mapping[str, str], text: str
+) -> None:
+    async def work() -> list[str]:
+        async with Upstream(always(answer())) as up:
+            host = up.url.removeprefix("http://")
+            here = {name: value.replace("HOST", host) for name, value in env.items()}
+            async with serving(text.replace("HOST", host), env=here) as served:
+                await served.ask("POST", "/v1/chat/completions", {**HELLO, "model": "box/m"})
+                body = {"model": "box/m", "input": "hi"}
+                await served.ask("POST", "/v1/embeddings", body)
+            return [asked.path for asked in up.asked]
+
+    assert run(work())[:2] == ["/v1/chat/completions", "/v1/embeddings"]

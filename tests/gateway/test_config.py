@@ -179,6 +179,18 @@ def two(**more: str) -> str:
     )
 
 
+@pytest.mark.parametrize(
+    "bare",
+    [
+        'vendor = "llama-swap"\nbase_url = "http://localhost:9292"',
+        'vendor = "deepseek"\napi_key = "k"',
+        'dialect = "anthropic"\nbase_url = "https://a.example"',
+    ],
+)
+def test_an_address_needs_no_path_where_we_know_the_way(tmp_path: Path, bare: str) -> None:
+    assert checked(tmp_path, f"[providers.a]\n{bare}\n") == []
+
+
 def test_a_sound_file_has_no_findings(tmp_path: Path) -> None:
     assert checked(tmp_path, two()) == []
     assert render([]) == "nothing to mend"
@@ -262,6 +274,10 @@ def test_a_sound_file_has_no_findings(tmp_path: Path) -> None:
          "warning  providers.openai: no key for provider 'openai'; set OPENAI_API_KEY"),
         ('[providers.a]\ndialect = "anthropic"\nbase_url = "https://a.example/v1"\n',
          "warning  providers.a.base_url: ends in /v1, which the dialect 'anthropic' adds"),
+        ('[providers.a]\nbase_url = "https://a.example/"\n',
+         "warning  providers.a.base_url: has no path; most servers of the dialect 'openai' are"),
+        ('[providers.openai]\nbase_url = "https://api.openai.com"\napi_key = "k"\n',
+         "warning  providers.openai.base_url: has no path; most servers of the dialect 'openai'"),
         ('[providers.a]\nbase_url = "http://far.example/v1"\napi_key = "k"\n',
          "warning  providers.a.base_url: is http; its key travels in the clear"),
     ],
@@ -388,7 +404,7 @@ def test_a_probe_of_tls_that_is_none_says_so(tmp_path: Path) -> None:
         server = await asyncio.start_server(plain, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
         path = tmp_path / "understudy.toml"
-        path.write_text(f'[providers.x]\nbase_url = "https://127.0.0.1:{port}"\n')
+        path.write_text(f'[providers.x]\nbase_url = "https://127.0.0.1:{port}/v1"\n')
         async with server:
             return await asyncio.to_thread(check, path, {}, True)
 

@@ -16,10 +16,12 @@ from understudy.core.words import meant
 from understudy.gateway.config import Config
 from understudy.gateway.house import House
 from understudy.gateway.keys import PROVIDER
+from understudy.providers.catalogue import VENDORS
 from understudy.providers.http import HttpProvider
 from understudy.providers.loopback import on_loopback
 
 OWN_PATHS = {"anthropic": ("/v1",), "gemini": ("/v1", "/v1beta"), "ollama": ("/api", "/v1")}
+BELOW = ("openai", "responses")  # dialects whose base URL has a path, as a rule
 ENDPOINT = re.compile(
     r"(/chat/completions|/v1/messages|/messages|/responses|/embeddings|/api/chat|/api/generate"
     r"|(/v1\w*)?/models/[^/]+:\w+)$"
@@ -185,6 +187,15 @@ def _doubled_path(scene: Scene) -> Found:
                 yield f"providers.{name}.base_url", what
 
 
+def _no_path(scene: Scene) -> Found:
+    usual = {vendor.base_url for vendor in VENDORS}
+    for name, recipe in scene.house.recipes.items():
+        bare = recipe.base_url not in usual and not urlsplit(recipe.base_url).path
+        if bare and recipe.dialect in BELOW and not recipe.settings.root:
+            what = f"has no path; most servers of the dialect {recipe.dialect!r} are below /v1"
+            yield f"providers.{name}.base_url", what
+
+
 def _in_clear(scene: Scene) -> Found:
     for name, recipe in scene.house.recipes.items():
         url = urlsplit(recipe.base_url)
@@ -266,6 +277,7 @@ LINTS: tuple[Callable[[Scene], Found], ...] = (
     _shared_accounts,
     _keyless,
     _doubled_path,
+    _no_path,
     _in_clear,
     _whole_path,
     _odd_names,

@@ -230,6 +230,7 @@ def _settings(table: Table, vendor: Vendor | None) -> Settings:
         quirks=vendor.quirks if vendor else frozenset(),
         capabilities={model: _takes(row) for model, row in models.items()},
         vendor=vendor.name if vendor else "",
+        root=vendor.root if vendor else "",
     )
 
 

@@ -61,6 +61,7 @@ def _build(
         quirks=vendor.quirks,
         missing=lost or _keyless(name, vendor, place),
         vendor=vendor.name,
+        root=vendor.root,
         key_now=None if lost else key_now,
         transport=transport_to("" if lost else place.url, env),
     )

@@ -24,6 +24,7 @@ class Vendor:
     key_needed: bool = True
     host_variable: str = ""  # a variable that overrides the base URL
     insecure: bool = False  # its DSN scheme means http, not https
+    root: str = ""  # where its interface is, below an address without a path
     quirks: frozenset[str] = frozenset()
 
 
@@ -45,8 +46,8 @@ VENDORS = (
     _local("ollama",     "ollama",    "http://localhost:11434", host_variable="OLLAMA_HOST"),
     Vendor("ollama-cloud", "ollama",  "https://ollama.com",                        ("OLLAMA_API_KEY",)),
     _local("foreman",    "ollama",    ""),
-    _local("llama-swap", "openai",    "", insecure=True, quirks=_LEGACY),
-    _local("llama-swaps", "openai",   "", quirks=_LEGACY),
+    _local("llama-swap", "openai",    "", insecure=True, root="/v1", quirks=_LEGACY),
+    _local("llama-swaps", "openai",   "", root="/v1", quirks=_LEGACY),
     Vendor("groq",       "openai",    "https://api.groq.com/openai/v1",            ("GROQ_API_KEY",)),
     Vendor("openrouter", "openai",    "https://openrouter.ai/api/v1",              ("OPENROUTER_API_KEY",), quirks=_LEGACY),
     Vendor("mistral",    "openai",    "https://api.mistral.ai/v1",                 ("MISTRAL_API_KEY",), quirks=_MISTRAL),
@@ -58,9 +59,9 @@ VENDORS = (
     Vendor("perplexity", "openai",    "https://api.perplexity.ai",                 ("PERPLEXITY_API_KEY",), quirks=_LEGACY),
     Vendor("nvidia",     "openai",    "https://integrate.api.nvidia.com/v1",       ("NVIDIA_API_KEY",), quirks=_LEGACY),
     Vendor("huggingface", "openai",   "https://router.huggingface.co/v1",          ("HF_TOKEN",), quirks=_LEGACY),
-    _local("vllm",       "openai",    "http://localhost:8000/v1", host_variable="VLLM_BASE_URL", quirks=_LEGACY),
-    _local("llamacpp",   "openai",    "http://localhost:8080/v1", host_variable="LLAMACPP_BASE_URL", quirks=_LEGACY),
-    _local("lmstudio",   "openai",    "http://localhost:1234/v1", host_variable="LMSTUDIO_BASE_URL", quirks=_LEGACY),
+    _local("vllm",       "openai",    "http://localhost:8000/v1", host_variable="VLLM_BASE_URL", root="/v1", quirks=_LEGACY),
+    _local("llamacpp",   "openai",    "http://localhost:8080/v1", host_variable="LLAMACPP_BASE_URL", root="/v1", quirks=_LEGACY),
+    _local("lmstudio",   "openai",    "http://localhost:1234/v1", host_variable="LMSTUDIO_BASE_URL", root="/v1", quirks=_LEGACY),
     Vendor("moonshot",   "openai",    "https://api.moonshot.ai/v1",                ("MOONSHOT_API_KEY",), quirks=_LEGACY),
     Vendor("zhipu",      "openai",    "https://api.z.ai/api/paas/v4",              ("ZHIPU_API_KEY", "ZAI_API_KEY"), quirks=_LEGACY),
     Vendor("dashscope",  "openai",    "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", ("DASHSCOPE_API_KEY",), quirks=_LEGACY),

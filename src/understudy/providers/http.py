@@ -68,6 +68,7 @@ class Settings:
     vendor: str = ""  # whose habits to expect; "" means those of its name
     # Asked at each call while the key is what is missing: it may have been set since.
     key_now: Callable[[], str] | None = field(default=None, repr=False)
+    root: str = ""  # where its interface is, if the base URL has no path
     transport: Transport | None = None  # a pool of its own if none is given
     # Epoch seconds: for delays told as a point in time by an answer without a date of its own.
     wall: Callable[[], float] = time.time  # noqa: TID251 - what providers mean
@@ -140,7 +141,7 @@ class HttpProvider:
         self._transport: Transport = settings.transport or Pool()
         self._pool = self._transport if isinstance(self._transport, Pool) else None
         self._origin = None if settings.missing else Origin.from_url(self.base_url)
-        self._prefix = urlsplit(self.base_url).path.rstrip("/")
+        self._prefix = urlsplit(self.base_url).path.rstrip("/") or settings.root
         self._heads: dict[tuple[str, str], bytes] = {}
         self._vendor = settings.vendor or name
         self._takes: dict[str, Capabilities] = {}
