@@ -323,9 +323,12 @@ def test_a_second_signal_ends_the_drain() -> None:
     run(work())
 
 
-def cli(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def cli(
+    *arguments: str, env: dict[str, str] | None = None, typed: str = ""
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "understudy.cli", "serve", *arguments],
+        input=typed,
         env={"PYTHONPATH": str(ROOT / "src"), "PATH": os.defpath, **(env or {})},
         capture_output=True,
         text=True,
@@ -342,6 +345,13 @@ def test_a_bad_file_is_refused_in_one_line_without_its_secrets(tmp_path: Path) -
     assert done.stdout == ""
     assert "gateway.kyes: unknown key; did you mean 'keys'?" in done.stderr
     assert "sk-secret" not in done.stderr
+
+
+def test_a_pipe_is_refused_for_what_it_holds_is_gone_when_it_is_read_again() -> None:
+    typed = '[gateway]\nkeys = ["sk-client"]\n'
+    done = cli("--config", "/dev/stdin", "--host", "0.0.0.0", "--port", "0", typed=typed)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: /dev/stdin: is a pipe, which can be read only once\n")
 
 
 def test_an_address_that_is_taken_is_told_in_one_line() -> None:

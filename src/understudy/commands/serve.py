@@ -18,6 +18,7 @@ from importlib import import_module
 from pathlib import Path
 from shutil import rmtree
 
+from understudy.commands.parser import CommandError
 from understudy.core.errors import InvalidDSN
 from understudy.gateway.config import read_config
 from understudy.gateway.files import raised
@@ -34,6 +35,9 @@ Say = Callable[[str], None]
 
 def serve(setup: Setup, say: Say) -> int:
     """Blocks; the exit code. Log lines go to stdout, words for people to `say`."""
+    if setup.path is not None and setup.path.is_fifo():
+        hint = "give a file: it is read again whenever it changes"
+        raise CommandError(f"{setup.path}: is a pipe, which can be read only once", hint)
     setup = replace(setup, files=raised())
     station = Station.from_env(setup.env)
     if station is not None:
