@@ -57,6 +57,21 @@ def test_the_last_ones_are_those_that_a_list_would_have_kept(
     assert (past.so_far, len(past)) == (heard, min(heard, room))
 
 
+def test_long_names_are_remembered_for_a_shorter_time() -> None:
+    past = Past(room=200_000)
+    told = [
+        Record(Opening(str(n), "openai", "m" * 2000, False, "", 0.0), 200, "ok", 0.1)
+        for n in range(5 * BLOCK)
+    ]
+    for one in told:
+        past.finished(one)
+    assert list(past.last()) == told[-BLOCK:]
+    assert (past.so_far, len(past)) == (5 * BLOCK, BLOCK)
+    for n in range(3 * BLOCK):
+        past.finished(record(n))
+    assert len(past) == 3 * BLOCK
+
+
 def test_a_record_that_cannot_be_packed_troubles_nobody_after_it() -> None:
     past = Past()
     opening = Opening("odd", "openai", "m", False, "", 0.0)

@@ -18,6 +18,7 @@ import msgspec
 from understudy.gateway.record import Record
 
 MOST = 10_000  # requests
+ROOM = 64 * 1024 * 1024  # bytes; long names and long chains are remembered for a shorter time
 BLOCK = 64  # packed at a time
 PACK = msgspec.msgpack.Encoder().encode
 UNPACK = msgspec.msgpack.Decoder(list[Record]).decode
@@ -27,13 +28,15 @@ T = TypeVar("T")
 class Past:
     """A reader that remembers."""
 
-    __slots__ = ("_blocks", "_fresh", "_most", "so_far")
+    __slots__ = ("_blocks", "_fresh", "_most", "_room", "_size", "so_far")
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MOST, room: int = ROOM) -> None:
         self.so_far = 0  # requests heard of
         self._most = most
+        self._room = room
+        self._size = 0  # bytes of all blocks
         self._fresh: list[Record] = []
-        self._blocks: deque[bytes] = deque(maxlen=-(-most // BLOCK))
+        self._blocks: deque[bytes] = deque()
 
     def __len__(self) -> int:
         return min(len(self._blocks) * BLOCK + len(self._fresh), self._most)
@@ -44,7 +47,13 @@ class Past:
         if len(self._fresh) >= BLOCK:
             # Let go first: what cannot be packed must not be tried again with every request.
             fresh, self._fresh = self._fresh, []
-            self._blocks.append(PACK(fresh))
+            self._keep(PACK(fresh))
+
+    def _keep(self, block: bytes) -> None:
+        self._blocks.append(block)
+        self._size += len(block)
+        while (len(self._blocks) - 1) * BLOCK >= self._most or self._size > self._room:
+            self._size -= len(self._blocks.popleft())
 
     def last(self, most: int = MOST, since: int = 0) -> Iterator[Record]:
         """The last ones that came after the first `since`, oldest first; unpacked when read."""
