@@ -284,3 +284,32 @@ def test_a_server_of_ones_own_is_asked_where_such_servers_answer(
             return [asked.path for asked in up.asked]
 
     assert run(work())[:2] == ["/v1/chat/completions", "/v1/embeddings"]
+
+
+@pytest.mark.parametrize(
+    ("env", "model", "why"),
+    [
+        ({"LLM_BAD": "nope://sk-planted@x"}, "bad/m", "unknown scheme 'nope' in LLM_BAD"),
+        ({"OLLAMA_HOST": "http://h:99999"}, "ollama/m", "a base URL that cannot be read"),
+        (
+            {"OPENAI_API_KEY": "k", "HTTPS_PROXY": "socks5://u:sk-planted@h"},
+            "openai/m",
+            "HTTPS_PROXY must be http://",
+        ),
+    ],
+)
+def test_a_provider_that_cannot_be_made_is_told_of_by_name_and_is_no_fault_of_ours(
+    env: Mapping[str, str], model: str, why: str
+) -> None:
+    async def work() -> None:
+        async with serving("", env=env) as served:
+            heard = await served.ask("POST", "/v1/chat/completions", {**HELLO, "model": model})
+            assert heard.status == 400
+            assert str(heard.error["message"]).startswith(f"$.model: {why}")
+            plan = await served.ask("GET", f"/understudy/api/plan?model={model}")
+            assert plan.status == 400
+            assert why in str(plan.error["message"])
+            assert served.events("internal_error") == []
+            assert b"sk-planted" not in heard.body + plan.body
+
+    run(work())

@@ -6,7 +6,7 @@ import hmac
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from understudy.core.errors import InvalidRequest, SpecError
+from understudy.core.errors import InvalidRequest, SpecError, UnderstudyError
 from understudy.core.policy import POLICIES, Policy
 from understudy.driver import Cast
 from understudy.gateway.http import ServerLimits
@@ -126,7 +126,7 @@ class House:
         if not self.rules.allow_specs and model not in self.registry.aliases:
             names = ", ".join(sorted(self.registry.aliases)) or "none"
             raise SpecError(f"unknown model {model!r}; the models here are: {names}")
-        cast = self.registry.parse(model).cast
+        cast = self._parsed(model)
         if not wish and model not in self.rules.policies:
             return cast
         plain, bent = self._bent.get((model, wish), (None, cast))
@@ -137,6 +137,16 @@ class House:
                 self._bent.clear()
             self._bent[model, wish] = (cast, bent)
         return bent
+
+    def _parsed(self, model: str) -> Cast:
+        try:
+            return self.registry.parse(model).cast
+        except SpecError:
+            raise
+        except (
+            UnderstudyError
+        ) as error:  # a DSN or a proxy that is of no use: the operator's fault
+            raise SpecError(str(error)) from error
 
     def _policy(self, model: str, wish: str, standard: Policy) -> Policy:
         ours = self.rules.policies.get(model, standard)

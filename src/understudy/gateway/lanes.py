@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from understudy.core.errors import InvalidDSN, SpecError
+from understudy.core.errors import SpecError
 from understudy.core.faults import Fault
 from understudy.core.health import Bench, State
 from understudy.core.stage import Candidate, obstacle
@@ -54,7 +54,7 @@ def lanes(house: House, named: Iterable[str], states: States) -> tuple[Lane, ...
 def _lane(house: House, name: str, states: States) -> Lane | None:
     try:
         cast = house.cast(name)
-    except (SpecError, InvalidDSN):  # named before a reload
+    except SpecError:  # named before a reload
         return None
     standings = tuple(_standing(candidate, cast, states) for candidate in cast.chain)
     return Lane(name, name in house.registry.aliases, cast.stage.policy.name, standings)
