@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -177,6 +179,32 @@ def two(**more: str) -> str:
         f"[gateway]\n{rows['gateway']}[providers.one]\n{rows['one']}"
         f"[providers.two]\n{rows['two']}[aliases]\n{rows['aliases']}"
     )
+
+
+@pytest.mark.parametrize(
+    ("package", "text", "told"),
+    [
+        ("opentelemetry.sdk", "[gateway]\ntracing = true\n",
+         "error    gateway.tracing: tracing needs opentelemetry-sdk; install it"),
+        ("redis", '[share]\nurl = "redis://cache"\n',
+         "error    share.url: needs the redis package"),
+    ],
+)  # fmt: skip
+def test_a_package_that_a_setting_takes_and_that_is_missing_is_told_as_serve_would(
+    tmp_path: Path, package: str, text: str, told: str
+) -> None:
+    file = tmp_path / "understudy.toml"
+    file.write_text(text)
+    code = (
+        f"import sys; sys.modules[{package!r}] = None\n"
+        "from understudy.cli import main\n"
+        f"sys.exit(main(['check', {str(file)!r}]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stdout.startswith(told)
 
 
 @pytest.mark.parametrize(

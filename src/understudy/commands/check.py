@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -16,13 +16,15 @@ from urllib.parse import urlsplit
 from understudy.commands.lints import LINTS, Scene
 from understudy.core.words import plural
 from understudy.gateway.build import exposed, furnish, unwritable
-from understudy.gateway.config import examine, unfilled
+from understudy.gateway.config import Config, Problem, examine, unfilled
+from understudy.observe import tracing
 from understudy.providers.dial import dial
 from understudy.providers.http import HttpProvider
 from understudy.providers.pool import tls
 from understudy.providers.route import choose
 from understudy.providers.transport import PORTS, Origin
 from understudy.providers.trouble import trouble
+from understudy.share import redis
 
 ERROR, WARNING = "error", "warning"
 UNFILLED = "has a $NAME, which is sent as it stands; only ${NAME} is read from the environment"
@@ -55,7 +57,11 @@ def check(path: Path | str, env: Mapping[str, str], probe: bool = False) -> list
     # What a key already told of is not told of the table it stands in as well.
     more = [p for p in unbuilt if not any(q.path.startswith(f"{p.path}.") for q in problems)]
     host = str(config.gateway["host"])
-    refused = (*exposed(host, config.gateway["keys"]), *unwritable(config.journal))
+    refused = (
+        *exposed(host, config.gateway["keys"]),
+        *unwritable(config.journal),
+        *_not_installed(config),
+    )
     wrong = [*problems, *more, *refused]
     errors = [Finding(ERROR, problem.path, problem.what) for problem in wrong]
     scene = Scene(config, house)
@@ -64,6 +70,20 @@ def check(path: Path | str, env: Mapping[str, str], probe: bool = False) -> list
     if probe:
         errors += asyncio.run(_probed(scene, env))
     return [*dict.fromkeys(errors), *dict.fromkeys(warnings)]
+
+
+def _not_installed(config: Config) -> Iterator[Problem]:
+    """Packages that a setting takes."""
+    takes = (
+        ("gateway.tracing", config.gateway["tracing"], tracing.needed),
+        ("share.url", "url" in config.share, redis.needed),
+    )
+    for path, wanted, needed in takes:
+        try:
+            if wanted:
+                needed()
+        except (tracing.NoTracing, redis.NoRedis) as error:
+            yield Problem(path, str(error))
 
 
 def render(findings: Sequence[Finding]) -> str:

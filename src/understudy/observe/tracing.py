@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -150,23 +151,37 @@ class Tracing:
         return {"server.address": parts.hostname or "", "server.port": port}
 
 
-def tracer_provider() -> TracerProvider:
-    """The process's own if it has one; else one that exports as the OTEL_* variables say."""
+def needed() -> None:
+    """Raises NoTracing unless all that tracing takes is installed. Sets nothing up."""
+    _sdk()
+    _otlp()
+
+
+def _sdk() -> ModuleType:
     try:
-        trace = import_module("opentelemetry.trace")
-        sdk = import_module("opentelemetry.sdk.trace")
+        return import_module("opentelemetry.sdk.trace")
     except ImportError:
         raise NoTracing(
             "tracing needs opentelemetry-sdk; install it, or set it to false"
         ) from None
+
+
+def _otlp() -> ModuleType:
+    try:
+        return import_module("opentelemetry.exporter.otlp.proto.http.trace_exporter")
+    except ImportError:
+        raise NoTracing("tracing needs opentelemetry-exporter-otlp-proto-http") from None
+
+
+def tracer_provider() -> TracerProvider:
+    """The process's own if it has one; else one that exports as the OTEL_* variables say."""
+    sdk = _sdk()
+    trace = import_module("opentelemetry.trace")
     current: TracerProvider = trace.get_tracer_provider()
     configured: bool = isinstance(current, sdk.TracerProvider)
     if configured:
         return current
-    try:
-        otlp = import_module("opentelemetry.exporter.otlp.proto.http.trace_exporter")
-    except ImportError:
-        raise NoTracing("tracing needs opentelemetry-exporter-otlp-proto-http") from None
+    otlp = _otlp()
     export = import_module("opentelemetry.sdk.trace.export")
     exporting = sdk.TracerProvider()
     exporting.add_span_processor(export.BatchSpanProcessor(otlp.OTLPSpanExporter()))

@@ -46,17 +46,22 @@ class NoRedis(UnderstudyError, ImportError):
     """The package that speaks to Redis is not installed."""
 
 
+def needed() -> None:
+    """Raises NoRedis unless the package is installed."""
+    try:
+        import_module("redis.asyncio")
+    except ImportError:
+        why = "needs the redis package: pip install 'understudy[redis]'"
+        raise NoRedis(why) from None
+
+
 class RedisLink:
     """One process's end."""
 
     lost_and_back = ("share_lost", "share_back")
 
     def __init__(self, place: Place, note: Note) -> None:
-        try:
-            import_module("redis.asyncio")
-        except ImportError:
-            why = "needs the redis package: pip install 'understudy[redis]'"
-            raise NoRedis(why) from None
+        needed()
         self._tie = Tie(place, note, self)
         self._place = place
         self._channel, self._index = channel_of(place.name), index_of(place.name)
