@@ -422,6 +422,13 @@ def test_a_dsn_that_cannot_be_read_is_told_at_the_start_and_a_foreign_variable_i
     assert "sk-planted" not in said
 
 
+def test_a_dsn_that_a_bad_proxy_stands_before_is_told_at_the_start() -> None:
+    env = {"LLM_BOX": "openai://k@box", "HTTPS_PROXY": "socks5://u:sk-planted@h"}
+    said = greeting("http://127.0.0.1:1", open_house(Setup(env=env, port=0)), env)
+    assert "\nnot used: invalid DSN in LLM_BOX: HTTPS_PROXY must be http://" in said
+    assert "sk-planted" not in said
+
+
 def test_a_gateway_without_a_file_has_nothing_to_reload() -> None:
     async def work() -> None:
         async with serving("") as served:

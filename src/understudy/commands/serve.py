@@ -139,7 +139,7 @@ def greeting(address: str, opened: Opened, env: Mapping[str, str]) -> str:
 
 def _unread(env: Mapping[str, str]) -> list[InvalidDSN]:
     """Mistyped DSNs; `LLM_TIMEOUT=30` is somebody else's."""
-    return Registry(env={}).load_env({name: text for name, text in env.items() if "://" in text})
+    return Registry(env=env).load_env({name: text for name, text in env.items() if "://" in text})
 
 
 def _example(opened: Opened) -> str:
