@@ -190,6 +190,25 @@ def test_after_a_fallback_the_model_that_served_is_named() -> None:
     assert (response.model, response.text) == ("claude-sonnet-4-6", "Grüß")
 
 
+def test_blocks_that_came_with_the_envelope_are_the_answer_too() -> None:
+    """So Claude goes on when a program of its own asks the client for one more tool."""
+    ran: dict[str, Json] = {
+        "type": "code_execution_tool_result",
+        "tool_use_id": "s",
+        "content": {},
+    }
+    call = {"type": "tool_use", "id": "t1", "name": "f", "input": {"a": 1}}
+    said = {"type": "text", "text": "Now"}
+    message = {**START["message"], "content": [ran, said, call], "stop_reason": "tool_use"}
+    events, reader = heard(DIALECT, frames({**START, "message": message}, STOP))
+    wanted = ToolCall("t1", "f", '{"a":1}')
+    assert events[:-1] == [TextDelta("Now"), wanted]
+    last = events[-1]
+    assert isinstance(last, Response)
+    assert last.parts == (Opaque("anthropic", ran), Text("Now"), wanted)
+    assert (last.finish_reason, reader.beats > 0) == ("tool_calls", True)
+
+
 def test_a_stream_beats_with_every_piece_of_content_and_with_nothing_else() -> None:
     call = block(
         0, {"type": "tool_use", "id": "t", "name": "f", "input": {}}, {"type": "input_json_delta"}

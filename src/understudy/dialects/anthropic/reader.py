@@ -127,7 +127,7 @@ class AnthropicReader(FramedReader):
     def _turn(self, kind: str, value: dict[str, Json], events: list[Event]) -> None:
         match kind:
             case "message_start":
-                self._message = obj(value.get("message"))
+                self._begin(obj(value.get("message")), events)
             case "content_block_start":
                 self._open(value, events)
             case "content_block_stop":
@@ -158,6 +158,12 @@ class AnthropicReader(FramedReader):
             case _:
                 block.add(obj(obj(decode(data)).get("delta")))
         self.beats += 1
+
+    def _begin(self, message: dict[str, Json], events: list[Event]) -> None:
+        """The envelope, with the blocks it holds already when a tool's program went on."""
+        self._message = message
+        for index, block in enumerate(items(message.get("content"))):
+            self._open({"index": index, "content_block": block}, events)
 
     def _open(self, value: dict[str, Json], events: list[Event]) -> None:
         block = _Block(dict(obj(value.get("content_block"))))
