@@ -41,6 +41,7 @@ from understudy.messages.response import ReasoningDelta, Response, TextDelta, Us
         ("eos_token", "stop"),
         ("length", "length"),
         ("model_length", "length"),
+        ("model_context_window_exceeded", "length"),
         ("tool_calls", "tool_calls"),
         ("function_call", "tool_calls"),
         ("content_filter", "content_filter"),

@@ -36,7 +36,12 @@ from understudy.messages.response import ReasoningDelta, TextDelta
         (
             b'{"choices":[{"error":{"code":502,"message":"no"},"finish_reason":"error"}]}',
             None,
-            "",
+            "no",
+        ),
+        (  # Z.ai
+            b'{"choices":[{"message":{"content":"par"},"finish_reason":"network_error"}]}',
+            None,
+            "the answer broke off: network_error",
         ),
     ],
 )
@@ -112,6 +117,7 @@ def test_an_error_inside_a_stream_fails_it_after_what_came_before(error: str, si
     "error",
     [
         'data: {"choices":[{"delta":{"content":""},"finish_reason":"error"}]}\n\n',
+        'data: {"choices":[{"delta":{},"finish_reason":"insufficient_system_resource"}]}\n\n',
         "event: error\ndata: it broke\n\n",
         'data: {"error":{"message":"no"}}\n\n',
     ],

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from understudy.dialects.base import WireError
 from understudy.dialects.table import dialect_named
 from understudy.gateway.errands import EMBEDDINGS
 from understudy.gateway.glance import usage_of
@@ -44,6 +45,16 @@ def test_a_count_is_taken_unless_it_is_absurd(name: str, told: Json, taken: int)
     usage = usage_of(dialect_named(name), json.dumps(SHAPES[name](told)).encode())
     assert usage is not None
     assert (usage.input, usage.output) == (taken, 2)
+
+
+@pytest.mark.parametrize(
+    "broken", [{"finish_reason": "network_error"}, {"error": {"code": 502, "message": "no"}}]
+)
+def test_words_before_a_failure_do_not_make_an_answer(broken: dict[str, Json]) -> None:
+    choice: Json = {"index": 0, "message": {"role": "assistant", "content": "par"}, **broken}
+    body: Json = {"choices": [choice], "usage": {"prompt_tokens": 1, "completion_tokens": 2}}
+    with pytest.raises(WireError):
+        usage_of(dialect_named("openai"), json.dumps(body).encode())
 
 
 @pytest.mark.parametrize(("told", "taken"), [(7, 7), (ABSURD, 0)])

@@ -5,6 +5,7 @@ Knows the shapes, not their meaning: what an error is called in our taxonomy is 
 
 from __future__ import annotations
 
+from understudy.core.answers import FAILED_ENDS
 from understudy.dialects.base import Garbled, WireError
 from understudy.dialects.json_access import decode, items, obj, whole
 from understudy.dialects.sse import Frames
@@ -60,9 +61,10 @@ def read_error(body: bytes) -> str:
     """The human sentence of an error body, "" if there is none; never raises."""
     for payload in (body, *_framed(body)):
         try:
-            return sentence(decode(payload))
+            value = decode(payload)
         except Garbled:
             continue
+        return sentence(value) or _of_choice(obj(value).get("choices"))
     plain = body[:_SHORT].decode("utf-8", "replace").strip()
     return "" if plain[:1] in ("<", "{", "[") else plain.partition("\n")[0].strip()
 
@@ -109,8 +111,15 @@ def _kind(status: int) -> str:
 
 
 def nested_error(choices: Json) -> bool:
-    """OpenRouter puts an upstream's failure into the choice, under status 200."""
+    """OpenRouter puts an upstream's failure into the choice, under status 200; others have only a
+    word for an answer that broke off."""
+    return bool(_of_choice(choices))
+
+
+def _of_choice(choices: Json) -> str:
+    """The failure a choice tells of, never what it answered; "" if none does."""
     for choice in map(obj, items(choices)):
-        if choice.get("error") or choice.get("finish_reason") == "error":
-            return True
-    return False
+        reason = choice.get("finish_reason")
+        if choice.get("error") or reason in FAILED_ENDS:
+            return sentence(choice.get("error")) or f"the answer broke off: {reason or 'error'}"
+    return ""

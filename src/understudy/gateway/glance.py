@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from understudy.core.answers import FAILED_ENDS
 from understudy.core.errors import ProviderError
 from understudy.core.faults import Fault
 from understudy.dialects.base import Dialect
@@ -36,6 +37,8 @@ class _Message(msgspec.Struct):
 
 class _Choice(msgspec.Struct):
     message: _Message
+    finish_reason: str | None = None
+    error: msgspec.Raw | None = None
 
 
 class _Chat(msgspec.Struct):
@@ -68,9 +71,13 @@ _MESSAGES = msgspec.json.Decoder(_Messages)
 
 def _chat(body: bytes) -> Usage | None:
     seen = _CHAT.decode(body)
-    message, usage = seen.choices[0].message, seen.usage
+    choice, usage = seen.choices[0], seen.usage
+    message = choice.message
     said = message.content is not None and not message.content.isspace() and message.content != ""
-    if seen.error is not None or usage is None or not (said or message.tool_calls):
+    failed = seen.error is not None or choice.error is not None
+    if failed or choice.finish_reason in FAILED_ENDS:
+        return None
+    if usage is None or not (said or message.tool_calls):
         return None
     cached = usage.prompt_tokens_details
     thought = usage.completion_tokens_details

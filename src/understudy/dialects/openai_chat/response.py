@@ -31,6 +31,7 @@ FINISH: dict[str, FinishReason] = {
     "length": "length",
     "max_tokens": "length",
     "model_length": "length",  # Mistral
+    "model_context_window_exceeded": "length",  # Z.ai
     "tool_calls": "tool_calls",
     "tool_use": "tool_calls",
     "function_call": "tool_calls",
