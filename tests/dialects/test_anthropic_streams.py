@@ -209,6 +209,36 @@ def test_blocks_that_came_with_the_envelope_are_the_answer_too() -> None:
     assert (last.finish_reason, reader.beats > 0) == ("tool_calls", True)
 
 
+def test_an_event_is_known_by_its_name_where_its_data_has_no_type() -> None:
+    events = [START, *HELLO, ending("end_turn", output_tokens=2), STOP]
+    body = b"event: ping\ndata: {}\n\nevent: ping\ndata: still here\n\n"
+    for event in events:
+        bare = {key: value for key, value in event.items() if key != "type"}
+        body += b"event: %s\ndata: %s\n\n" % (event["type"].encode(), encoded(bare))
+    response = final(DIALECT, body)
+    assert (response.text, response.finish_reason, response.id) == ("Grüß", "stop", "msg_1")
+
+
+@pytest.mark.parametrize("lost", [{}, {"id": None}, {"id": ""}])
+@pytest.mark.parametrize("streaming", [True, False])
+def test_a_call_without_an_id_gets_one_of_its_own(
+    lost: dict[str, Any], *, streaming: bool
+) -> None:
+    calls = [{"type": "tool_use", "name": "f", "input": {}, **lost} for _ in "ab"]
+    if streaming:
+        blocks = [*block(0, calls[0]), *block(1, calls[1])]
+        events, _ = heard(DIALECT, frames(START, *blocks, ending("tool_use"), STOP))
+        told = [event for event in events if isinstance(event, ToolCall)]
+    else:
+        whole = {**START["message"], "content": calls, "stop_reason": "tool_use"}
+        events, told = [DIALECT.read_response(encoded(whole))], None
+    last = events[-1]
+    assert isinstance(last, Response)
+    assert [call.name for call in last.tool_calls] == ["f", "f"]
+    assert len({call.id for call in last.tool_calls if call.id}) == 2
+    assert told is None or tuple(told) == last.tool_calls
+
+
 def test_a_stream_beats_with_every_piece_of_content_and_with_nothing_else() -> None:
     call = block(
         0, {"type": "tool_use", "id": "t", "name": "f", "input": {}}, {"type": "input_json_delta"}

@@ -27,7 +27,7 @@ from understudy.dialects.json_access import (
     whole,
 )
 from understudy.dialects.sse import Frame
-from understudy.messages.parts import Json, ToolCall
+from understudy.messages.parts import Json, Part, ToolCall
 from understudy.messages.response import Event, ReasoningDelta, Response, TextDelta
 
 
@@ -41,13 +41,23 @@ class _Delta(msgspec.Struct):
 
 
 class _Wire(msgspec.Struct):
-    type: str = "error"  # an object without a type is one: `{"error": ...}`
+    type: str = ""
     index: int = 0
     delta: _Delta = msgspec.field(default_factory=_Delta)
 
 
 _DECODER = msgspec.json.Decoder(_Wire)
 _SILENT = frozenset(("ping", "keepalive"))
+_NAMES = frozenset(
+    (
+        "message_start",
+        "content_block_start",
+        "content_block_delta",
+        "content_block_stop",
+        "message_delta",
+        "message_stop",
+    )
+)
 _GROWN = frozenset(("type", "text", "thinking", "input"))  # what only deltas of their own change
 _STARTS: dict[str, dict[str, Json]] = {
     "text_delta": {"type": "text"},
@@ -113,8 +123,10 @@ class AnthropicReader(FramedReader):
         return read_response(body)
 
     def _take(self, frame: Frame, events: list[Event]) -> None:
+        if frame.event in _SILENT:
+            return  # whatever it carries
         wire = _decoded(frame.data, self._halves)
-        kind = "error" if frame.event == "error" else wire.type
+        kind = wire.type if wire.type and frame.event != "error" else _named(frame)
         if kind == "content_block_delta":
             self._grow(wire, frame.data, events)
         elif kind in _SILENT:
@@ -131,7 +143,7 @@ class AnthropicReader(FramedReader):
             case "content_block_start":
                 self._open(value, events)
             case "content_block_stop":
-                self._close(self._blocks.get(whole(value.get("index")) or 0), events)
+                self._close(whole(value.get("index")) or 0, events)
             case "message_delta":
                 self._ending(value)
             case "message_stop":
@@ -178,13 +190,18 @@ class AnthropicReader(FramedReader):
         if said := block.start_text("thinking"):
             events.append(ReasoningDelta(said))
 
-    def _close(self, block: _Block | None, events: list[Event]) -> None:
+    def _close(self, index: int, events: list[Event]) -> None:
+        block = self._blocks.get(index)
         if block is None or block.closed:
             return
         block.closed = True
-        part = read_answered(block.finished()) if block.start.get("type") == "tool_use" else None
+        part = self._part(index) if block.start.get("type") == "tool_use" else None
         if isinstance(part, ToolCall):
             events.append(part)
+
+    def _part(self, index: int) -> Part | None:
+        block = self._blocks[index].finished()
+        return read_answered(block, text(self._message.get("id")), index)
 
     def _ending(self, value: dict[str, Json]) -> None:
         ending = kept(obj(value.get("delta")), ())
@@ -193,12 +210,17 @@ class AnthropicReader(FramedReader):
         self._message = {**self._message, **rest, **ending, "usage": usage}
 
     def _stop(self, events: list[Event]) -> None:
-        for block in self._blocks.values():
-            self._close(block, events)
-        found = (read_answered(block.finished()) for block in self._blocks.values())
-        parts = [part for part in found if part is not None]
+        for index in self._blocks:
+            self._close(index, events)
+        parts = [part for part in map(self._part, self._blocks) if part is not None]
         self.done = True
         events.append(response_of(self._message, parts))
+
+
+def _named(frame: Frame) -> str:
+    """What an object without a type is: what its event is called, else an error."""
+    told = frame.event in _NAMES and b'"error"' not in frame.data
+    return frame.event if told else "error"
 
 
 def _decoded(data: bytes, halves: Halves) -> _Wire:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from understudy.core.errors import InvalidRequest
 from understudy.dialects.anthropic.blocks import ISSUER, read_block, write_block, write_call
 from understudy.dialects.base import Garbled
+from understudy.dialects.calls import made_up, spelled
 from understudy.dialects.error_body import sentence, wire_error
 from understudy.dialects.extras import kept
 from understudy.dialects.json_access import Node, decode, excerpt, items, obj, text, whole
@@ -56,7 +57,7 @@ def read_response(body: bytes) -> Response:
         raise wire_error(body, value)
     if not isinstance(value, dict):
         raise Garbled(f"no message: {excerpt(body)}")
-    return response_of(message, read_parts(message.get("content")))
+    return response_of(message, read_parts(message.get("content"), text(message.get("id"))))
 
 
 def _is_error(message: dict[str, Json]) -> bool:
@@ -66,25 +67,34 @@ def _is_error(message: dict[str, Json]) -> bool:
     return not {"content", "stop_reason", "usage"} & message.keys() and bool(sentence(message))
 
 
-def read_parts(content: Json) -> list[Part]:
+def read_parts(content: Json, place: str) -> list[Part]:
     if isinstance(content, str):
         return [Text(content)] if content else []
-    found = (read_answered(block) for block in items(content))
+    found = (read_answered(block, place, index) for index, block in enumerate(items(content)))
     return [part for part in found if part is not None]
 
 
-def read_answered(block: Json) -> Part | None:
-    """A block of an answer; None for one without sense or content."""
+def read_answered(block: Json, *place: str | int) -> Part | None:
+    """A block of an answer; None for one without sense or content. `place` seeds an id."""
     if isinstance(block, dict) and block.keys() == _WORDS and block["type"] == "text":
         said = block["text"]
         if isinstance(said, str):  # nothing but words, as most are
             return Text(said, NO_EXTRA) if said else None
     try:
-        part = read_block(Node(block))
+        part = read_block(Node(_identified(block, *place)))
     except InvalidRequest:
         return None  # the rest of the answer is still good
     blank = isinstance(part, Text) and not (part.text or part.extra)
     return None if blank or (isinstance(part, ToolCall) and not part.name) else part
+
+
+def _identified(block: Json, *place: str | int) -> Json:
+    """The same; a client's tool call without an id gets one, as others than Anthropic send it."""
+    call = obj(block)
+    if call.get("type") != "tool_use" or text(call.get("id")):
+        return block
+    made = made_up(*place, text(call.get("name")), spelled(call.get("input")))
+    return {**call, "id": made}
 
 
 def response_of(message: dict[str, Json], parts: list[Part]) -> Response:
