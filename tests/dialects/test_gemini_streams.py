@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -155,6 +156,68 @@ def test_equal_calls_in_different_chunks_have_different_ids() -> None:
     last = events[-1]
     assert isinstance(last, Response)
     assert (last.tool_calls, last.finish_reason) == (tuple(calls), "tool_calls")
+
+
+def piece(path: str, *, more: bool = True, **value: Any) -> dict[str, Any]:
+    call: dict[str, Any] = {"partialArgs": [{"jsonPath": path, **value}]}
+    return {"functionCall": {**call, "willContinue": True} if more else call}
+
+
+BEGUN = {"functionCall": {"name": "f", "willContinue": True}, "thoughtSignature": "s"}
+ENDINGS: dict[str, list[dict[str, Any]]] = {
+    "a bare call": [chunk({"functionCall": {}}), chunk({"text": ""}, finish="STOP")],
+    "the finish": [chunk(finish="STOP")],
+    "text": [chunk({"text": "b"}), chunk(finish="STOP")],
+    "another call": [chunk({"functionCall": {"name": "g"}}, finish="STOP")],
+}
+
+
+@pytest.mark.parametrize("end", ENDINGS)
+def test_arguments_that_come_in_pieces_are_put_together(end: str) -> None:
+    body = sse(
+        chunk({"text": "a"}),
+        chunk(BEGUN),
+        chunk(piece("$.rows[0].name", stringValue="Bos")),
+        chunk(
+            piece("$.rows[0].name", stringValue="ton"), piece("$.rows[0]['a.b']", boolValue=True)
+        ),
+        chunk(piece("$.rows[1].price", numberValue=0.5)),
+        chunk(piece("$.none", nullValue="NULL_VALUE", more=end != "text")),
+        *ENDINGS[end],
+    )
+    events, _ = heard(DIALECT, body)
+    *_, response = events
+    assert isinstance(response, Response)
+    assert response.finish_reason == "tool_calls"
+    call, *others = response.tool_calls
+    rows: Any = [{"name": "Boston", "a.b": True}, {"price": 0.5}]
+    assert (call.name, json.loads(call.arguments)) == ("f", {"rows": rows, "none": None})
+    assert call.extra == {"thoughtSignature": "s"}
+    assert [other.name for other in others] == (["g"] if end == "another call" else [])
+    assert tuple(e for e in events if isinstance(e, ToolCall)) == response.tool_calls
+    told = [type(part) for part in response.parts]
+    assert told[:2] == [Text, ToolCall]
+
+
+def test_a_call_in_pieces_is_a_sign_of_life_before_it_is_an_event() -> None:
+    reader = DIALECT.reader()
+    assert reader.feed(sse(chunk(BEGUN))) == []
+    assert reader.beats == 1
+    assert reader.feed(sse(chunk(piece("$.a", stringValue="b")))) == []
+    assert reader.beats == 2
+
+
+@pytest.mark.parametrize(
+    "path", ["", "$", "$[0]", "$.a[99999999].b", "$.a.b", "$.a[" + "9" * 5000]
+)
+def test_a_path_that_leads_nowhere_costs_nothing_but_its_value(path: str) -> None:
+    body = sse(
+        chunk(BEGUN),
+        chunk(piece("$.a", numberValue=1)),
+        chunk(piece(path, stringValue="c"), finish="STOP"),
+    )
+    (call,) = final(DIALECT, body).tool_calls
+    assert (call.name, json.loads(call.arguments)["a"]) == ("f", 1)
 
 
 @pytest.mark.parametrize("array", [False, True])

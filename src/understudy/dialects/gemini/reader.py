@@ -15,6 +15,7 @@ from understudy.dialects.base import Truncated
 from understudy.dialects.extras import kept
 from understudy.dialects.gathering import Gathering
 from understudy.dialects.gemini.others import Others
+from understudy.dialects.gemini.pieces import Pieces
 from understudy.dialects.gemini.response import (
     failed,
     finish_of,
@@ -65,6 +66,7 @@ class GeminiReader(PayloadReader):
     _chunk: dict[str, Json] = field(default_factory=dict)  # the envelope as last told
     _candidate: dict[str, Json] = field(default_factory=dict)
     _others: Others = field(default_factory=Others)
+    _pieces: Pieces = field(default_factory=Pieces)
     _calls: int = 0
     _chunks: int = 0
     _envelope: _Plain | None = None  # of the chunks of plain text: read once, at the end
@@ -90,6 +92,8 @@ class GeminiReader(PayloadReader):
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return False
         if len(seen.candidates) != 1 or len(seen.candidates[0].content.parts) != 1:
+            return False
+        if self._pieces.open is not None:
             return False
         said = seen.candidates[0].content.parts[0].text
         if not said:
@@ -123,6 +127,10 @@ class GeminiReader(PayloadReader):
         self._chunk |= kept(chunk, ("candidates",))
         self._candidate |= kept(candidate, ("content",))
         self._others.add(chunk, candidate)
+        self._say(self._pieces.whole(candidate), events)
+        self.beats += self._pieces.open is not None
+
+    def _say(self, candidate: dict[str, Json], events: list[Event]) -> None:
         response_id = text(self._chunk.get("responseId"))
         for part in read_content(candidate, response_id, self._calls):
             self.beats += 1
@@ -138,6 +146,7 @@ class GeminiReader(PayloadReader):
 
     def _finish(self, events: list[Event]) -> None:
         self._recall()
+        self._say({"content": {"parts": self._pieces.rest()}}, events)
         candidates: list[Json] = [self._candidate, *self._others.made()]
         chunk: dict[str, Json] = {**self._chunk, "candidates": candidates}
         alone = self._payloads.single and self._chunks == 1  # a whole answer, not a stream
