@@ -12,6 +12,7 @@ from understudy.core.errors import InvalidRequest, ProviderError
 from understudy.core.faults import Fault
 from understudy.dialects.anthropic import Anthropic
 from understudy.dialects.base import Dialect
+from understudy.dialects.openai_chat import OpenAIChat
 from understudy.messages.parts import (
     File,
     Image,
@@ -172,6 +173,43 @@ def test_blocks_we_have_no_noun_for_go_back_as_they_came() -> None:
     request = read({"messages": [{"role": "user", "content": blocks}]})
     assert all(isinstance(part, Opaque) for part in request.messages[0].parts)
     assert asked(request)["messages"][0]["content"] == blocks
+
+
+FOUND = {
+    "type": "search_result",
+    "source": "https://example.org/a",
+    "title": "A",
+    "content": [{"type": "text", "text": "It is"}, {"type": "text", "text": "green"}],
+    "citations": {"enabled": True},
+}
+CHUNKED = {
+    "type": "document",
+    "title": "t",
+    "source": {"type": "content", "content": [{"type": "text", "text": "It is green"}]},
+}
+
+
+def test_what_a_client_found_reaches_other_vendors_as_text() -> None:
+    turn = {
+        "role": "user",
+        "content": [
+            {"type": "tool_result", "tool_use_id": "t", "content": [FOUND]},
+            FOUND,
+            CHUNKED,
+        ],
+    }
+    request = read({"messages": [turn]})
+    assert asked(request)["messages"] == [turn]
+    result, said, document = (part for turn in request.messages for part in turn.parts)
+    assert isinstance(result, ToolResult)
+    assert isinstance(said, Text)
+    assert result.text == said.text == "A\nhttps://example.org/a\nIt is\n\ngreen\n"
+    assert isinstance(document, File)
+    assert (document.data, document.mime, document.name) == (b"It is green", "text/plain", "t")
+    elsewhere: Any = OpenAIChat().write_request(request, "m", stream=False)
+    told, asks = elsewhere["messages"]
+    assert told["content"] == said.text
+    assert [part["text"] for part in asks["content"]] == [said.text, "It is green"]
 
 
 def test_results_that_hold_search_results_go_back_as_they_came() -> None:

@@ -15,7 +15,7 @@ from understudy.dialects.blobs import as_text, from_base64, to_base64
 from understudy.dialects.calls import arguments_of, spelled
 from understudy.dialects.data_url import read_data_url
 from understudy.dialects.extras import given, kept
-from understudy.dialects.json_access import Node, obj
+from understudy.dialects.json_access import Node, items, obj, text
 from understudy.messages.parts import (
     NO_EXTRA,
     Extra,
@@ -69,7 +69,28 @@ def _read_document(node: Node) -> Part:
         case "url":
             url = source["url"].text()
             return File(url=url, mime="application/pdf", name=name, extra=extra)
+        case "content" if said := _told(source["content"]):  # in chunks of the client's own
+            whole = {**extra, "source": source.value}
+            return File(data=said.encode(), mime="text/plain", name=name, extra=whole)
     return Opaque(ISSUER, node.value)
+
+
+def _read_search_result(node: Node) -> Part:
+    """What a client found and shows: for others a text, for Anthropic the block as it came."""
+    said = _told(node["content"])
+    if not said:
+        return Opaque(ISSUER, node.value)
+    lines = (node["title"].opt_text(), node["source"].opt_text(), said)
+    return Text("".join(f"{line}\n" for line in lines if line), node.obj())
+
+
+def _told(node: Node) -> str:
+    """What a text or a list of text blocks says; "" if anything else is in it."""
+    if isinstance(node.value, str):
+        return node.value
+    blocks = [obj(block) for block in items(node.value)]
+    said = [text(block.get("text")) for block in blocks if block.get("type") == "text"]
+    return "\n\n".join(said) if len(said) == len(blocks) else ""
 
 
 def _read_thinking(node: Node) -> Part:
@@ -117,6 +138,7 @@ _READERS: dict[str, Callable[[Node], Part]] = {
     "text": _read_text,
     "image": _read_image,
     "document": _read_document,
+    "search_result": _read_search_result,
     "thinking": _read_thinking,
     "redacted_thinking": _read_redacted,
     "tool_use": _read_call,
@@ -141,6 +163,8 @@ def write_block(part: Part, same: bool) -> dict[str, Json] | None:
     if not is_welcome(part):
         return None
     match part:
+        case Text(extra={"type": str()}) if same:  # it came as a block of another kind
+            return dict(part.extra)
         case Text():
             block: dict[str, Json] = {"type": "text", "text": part.text}
         case Image():

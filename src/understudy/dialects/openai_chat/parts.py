@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from understudy.dialects.blobs import read_base64
+from understudy.dialects.blobs import as_text, read_base64
 from understudy.dialects.calls import made_up, spelled
 from understudy.dialects.data_url import file_at, image_at, write_data_url
 from understudy.dialects.input_audio import read_input_audio, write_input_audio
@@ -103,7 +103,7 @@ def write_part(part: Part, same: bool) -> Json:
             inner: dict[str, Json] = {"url": part.url or write_data_url(part.data, part.mime)}
             return {"type": "image_url", "image_url": inner | (dict(part.extra) if same else {})}
         case File():
-            return _write_file(part)
+            return _write_file(part, same)
         case Reasoning() if part.extra.get("type") == "thinking" and part.issuer == ISSUER:
             return dict(part.extra)
         case Opaque() if part.issuer == ISSUER:
@@ -111,7 +111,10 @@ def write_part(part: Part, same: bool) -> Json:
     return None
 
 
-def _write_file(part: File) -> Json:
+def _write_file(part: File, same: bool) -> Json:
+    said = None if same else as_text(part.data, part.mime)
+    if said is not None:  # OpenAI itself takes no file here but a PDF, and others not even that
+        return {"type": "text", "text": said}
     if part.mime.startswith("audio/") and part.data:
         return write_input_audio(part)
     url = part.url or (write_data_url(part.data, part.mime) if part.data else "")
