@@ -100,6 +100,24 @@ def test_a_name_too_long_to_be_kept_is_refused_and_stands_in_no_page(path: str) 
     run(work())
 
 
+def test_an_answer_for_later_is_asked_of_nobody() -> None:
+    """Each target would begin to work, and all would be benched for having said nothing."""
+
+    async def work() -> None:
+        async with Upstream(always(answer())) as up:
+            text = provider("p", up.url, "responses") + aliases(chat="p/m")
+            async with serving(text) as served:
+                body = {"model": "chat", "input": "hi", "background": True}
+                heard = await served.ask("POST", RESPONSES, body)
+                assert heard.status == 400
+                assert str(heard.error["message"]).startswith("$.background: ")
+                assert up.asked == []
+                await served.ask("POST", RESPONSES, {**body, "stream": True})
+                assert len(up.asked) > 0
+
+    run(work())
+
+
 @pytest.mark.parametrize(
     "more", [{"previous_response_id": "resp_1"}, {"conversation": {"id": "conv_1"}}]
 )

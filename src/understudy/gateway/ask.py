@@ -59,6 +59,9 @@ class Peek(msgspec.Struct):
     def kept(self) -> str:
         return ""
 
+    def check(self) -> None:
+        """Raises InvalidRequest for what has no place here, whoever is asked."""
+
 
 class _Object(msgspec.Struct):
     """Any; it is read by whoever it is for."""
@@ -82,6 +85,11 @@ class _Responses(_Asked, kw_only=True):
     max_output_tokens: float | None = None
     previous_response_id: str | None = None
     conversation: str | _Object | None = None
+    background: bool | None = None
+
+    def check(self) -> None:
+        if self.background and not self.stream:  # each target asked would begin to work
+            raise InvalidRequest("$.background: an answer cannot be fetched here later; stream it")
 
     @property
     def kept(self) -> str:

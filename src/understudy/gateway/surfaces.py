@@ -41,6 +41,7 @@ class Surfaces:
         name = PATHS.get(request.path)
         if name is not None:
             seen = peek(request.body, PEEKS[name])
+            seen.check()
             stream = name in STREAMS_UNASKED if seen.stream is None else seen.stream
             return Ask(self.dialects[name], seen.model, stream, request.body, kept=seen.kept)
         errand = ERRANDS.get(request.path)
