@@ -315,6 +315,15 @@ def test_overflow_with_no_larger_window_is_that_error_at_once() -> None:
     assert play.ask("p/a, p/b") == "stopped: context_length"
 
 
+def test_nothing_in_answer_to_too_long_a_request_is_an_overflow() -> None:  # Z.ai
+    full = Response(finish_reason="length", finish_raw="model_context_window_exceeded")
+    play = Play().script(a=[full, full, replace(full, text="as far as it")])
+    assert play.ask("p/a, p/b") == "stopped: context_length"
+    assert play.ask("p/a, p/b") == "stopped: context_length"
+    assert play.health.snapshot() == {}
+    assert play.ask("p/a, p/b") == "as far as it"
+
+
 @pytest.mark.parametrize(
     "answer",
     [

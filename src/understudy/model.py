@@ -6,7 +6,6 @@ import math
 from typing import TypeVar
 
 from understudy.core.errors import ProviderError
-from understudy.core.faults import Fault
 from understudy.core.plan import Plan, plan
 from understudy.core.target import Attempt
 from understudy.core.walk import Step, Try, Wait, walk
@@ -123,7 +122,7 @@ class _Take:
         with guard(clock, step, patience.response, "pre_first_byte", self.cast.watches):
             response = await provider.generate(call)
         if reason := response.blank:
-            raise ProviderError(Fault.EMPTY_CONTENT, message=reason)
+            raise ProviderError(response.void, message=reason)
         return response if self.request.output is None else bare(response)
 
     def _note(self, attempt: Attempt) -> None:

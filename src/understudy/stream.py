@@ -134,7 +134,7 @@ class Stream:
             self._held.append(event)
             if isinstance(event, Response):
                 if reason := event.blank:
-                    raise ProviderError(Fault.EMPTY_CONTENT, message=reason)
+                    raise ProviderError(event.void, message=reason)
                 return
             if is_content(event):
                 return

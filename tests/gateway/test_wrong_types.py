@@ -6,7 +6,17 @@ import json
 
 import pytest
 
-from tests.gateway.desk import HELLO, Asked, Upstream, aliases, always, answer, provider, serving
+from tests.gateway.desk import (
+    HELLO,
+    Asked,
+    Upstream,
+    aliases,
+    always,
+    answer,
+    chunk,
+    provider,
+    serving,
+)
 from tests.rig import run
 from understudy.dialects.table import dialect_named
 from understudy.messages.response import Response
@@ -96,6 +106,27 @@ def test_a_name_too_long_to_be_kept_is_refused_and_stands_in_no_page(path: str) 
             assert not any(long.encode() in page.body for page in pages)
             assert long not in json.dumps(served.lines)
             assert up.asked == []
+
+    run(work())
+
+
+@pytest.mark.parametrize("live", [False, True])
+@pytest.mark.parametrize("path", [CHAT, MESSAGES])
+def test_too_long_a_request_may_be_refused_by_saying_nothing(path: str, *, live: bool) -> None:
+    """So does Z.ai, with a 200: whoever asks too much must not bench the target for others."""
+    full = "model_context_window_exceeded"
+    plain = answer("").replace(b'"stop"', b'"%b"' % full.encode())
+    body = chunk("", full) + b"data: [DONE]\n\n" if live else plain
+
+    async def work() -> None:
+        async with Upstream(always(body)) as up:
+            text = provider("p", up.url) + aliases(chat="p/m")
+            async with serving(text) as served:
+                asked = {"model": "chat", "max_tokens": 9, "stream": live, **HELLO}
+                for _ in range(3):
+                    heard = await served.ask("POST", path, asked)
+                    assert heard.status == 400
+                    assert heard.headers["x-understudy-attempts"] == "p/m=context_length"
 
     run(work())
 

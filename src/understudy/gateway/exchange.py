@@ -229,7 +229,7 @@ class Exchange:
 
     def _written(self, response: Response) -> bytes:
         if reason := response.blank:
-            raise ProviderError(Fault.EMPTY_CONTENT, message=reason, billing="maybe_billed")
+            raise ProviderError(response.void, message=reason, billing="maybe_billed")
         self.usage = response.usage
         told = response if self.neutral.output is None else bare_json(response)
         named = told if told.id else replace(told, id=self._answer_id())

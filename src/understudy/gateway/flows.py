@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Protocol
 
 from understudy.core.errors import ProviderError
-from understudy.core.faults import Fault
 from understudy.dialects.base import (
     Garbled,
     StreamReader,
@@ -282,7 +281,7 @@ def commits(events: list[Event]) -> bool:
     for event in events:
         if isinstance(event, Response):
             if reason := event.blank:
-                raise ProviderError(Fault.EMPTY_CONTENT, message=reason, billing="maybe_billed")
+                raise ProviderError(event.void, message=reason, billing="maybe_billed")
             return True
         if is_content(event):
             return True

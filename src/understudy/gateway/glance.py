@@ -12,7 +12,6 @@ import msgspec
 
 from understudy.core.answers import FAILED_ENDS
 from understudy.core.errors import ProviderError
-from understudy.core.faults import Fault
 from understudy.dialects.base import Dialect
 from understudy.dialects.json_access import Whole
 from understudy.messages.response import Usage
@@ -119,7 +118,7 @@ def usage_of(dialect: Dialect, body: bytes) -> Usage | None:
             return usage
     response = dialect.read_response(body)
     if reason := response.blank:
-        raise ProviderError(Fault.EMPTY_CONTENT, message=reason, billing="maybe_billed")
+        raise ProviderError(response.void, message=reason, billing="maybe_billed")
     return response.usage
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from understudy.core.faults import Fault
 from understudy.core.target import Attempt
 from understudy.core.values import quick
 from understudy.messages.parts import (
@@ -18,6 +19,7 @@ from understudy.messages.parts import (
     ToolCall,
 )
 
+OVERFULL = "model_context_window_exceeded"  # a wire's own word, of Anthropic's and of Z.ai's
 FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "other"]
 
 
@@ -88,7 +90,14 @@ class Response:
             return ""  # all it was allowed went into thinking, which may be hidden
         if any(isinstance(part, Image | File | Opaque) for part in self.parts):
             return ""
+        if self.finish_raw == OVERFULL:
+            return "the request fills the context window"
         return "neither text, tool call nor image came back"
+
+    @property
+    def void(self) -> Fault:
+        """What a blank answer amounts to: Z.ai refuses too long a request with one."""
+        return Fault.CONTEXT_LENGTH if self.finish_raw == OVERFULL else Fault.EMPTY_CONTENT
 
     @property
     def _thought(self) -> bool:
