@@ -54,6 +54,16 @@ def test_the_usage_of_a_relayed_stream_is_told_whatever_the_slicing(dialect: str
     law()
 
 
+@pytest.mark.parametrize("failure", ['"finish_reason":"error"', '"error":{"message":"no"}'])
+def test_an_error_within_a_choice_is_an_error(failure: str) -> None:
+    said = b'data: {"choices":[{"index":0,"delta":{"content":"par"}}]}\n\n'
+    failed = b'data: {"choices":[{"index":0,"delta":{},%b}]}\n\n' % failure.encode()
+    scan = scanned("openai", [said, failed, b"data: [DONE]\n\n"])
+    assert (scan.error[:12], scan.complete) == (b'{"choices":[', False)
+    quoted = b'data: {"choices":[{"index":0,"delta":{"content":"\\"error\\""},"error":null}]}\n\n'
+    assert scanned("openai", [quoted, b"data: [DONE]\n\n"]).complete
+
+
 @pytest.mark.parametrize("dialect", MARKS)
 def test_a_stream_that_tells_no_usage_has_none(dialect: str) -> None:
     scan = scanned(dialect, [b'data: {"text":"\\"usage\\":{}"}\n\n'])

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import msgspec
 
 from understudy.dialects.base import Garbled, StreamReader, Truncated
+from understudy.dialects.error_body import nested_error
 from understudy.messages.response import Response, Usage
 
 RESPONSES_END = (b"completed", b"incomplete", b"failed", b"cancelled")
@@ -258,5 +259,8 @@ def _error(objects: Objects) -> bytes:
     """The payload of an event that is an error; "" if none is."""
     for payload, value in objects:
         if value.get("error") or value.get("type") in ("error", "response.failed"):
+            return payload
+        choices = value.get("choices")  # OpenRouter's may be in there
+        if isinstance(choices, list) and nested_error(choices):
             return payload
     return b""
