@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import groupby
 
 from hypothesis import strategies as st
@@ -172,7 +173,10 @@ def responses_requests(draw: st.DrawFn) -> Request:
 
 usages = st.one_of(
     st.none(),
-    st.builds(Usage, counts, counts, cache_read=counts, cache_write=counts, reasoning=counts),
+    # What was read from a cache is among the input here.
+    st.builds(Usage, counts, counts, cache_read=counts, cache_write=counts, reasoning=counts).map(
+        lambda usage: replace(usage, cache_read=min(usage.cache_read, usage.input))
+    ),
 )
 CHAT_FINISHES: dict[str, FinishReason] = {
     "stop": "stop",

@@ -47,6 +47,19 @@ def test_a_count_is_taken_unless_it_is_absurd(name: str, told: Json, taken: int)
     assert (usage.input, usage.output) == (taken, 2)
 
 
+@pytest.mark.parametrize(("cached", "all_of_it"), [(5, 7), (163, 170)])
+def test_more_cached_tokens_than_there_are_in_the_prompt_are_beside_it(
+    cached: int, all_of_it: int
+) -> None:
+    body = json.loads(json.dumps(chat(7)))
+    body["usage"]["prompt_tokens_details"] = {"cached_tokens": cached}
+    dialect = dialect_named("openai")
+    glanced = usage_of(dialect, json.dumps(body).encode())
+    assert glanced == dialect.read_response(json.dumps(body).encode()).usage
+    assert glanced is not None
+    assert (glanced.input, glanced.cache_read, glanced.total_input) == (7, cached, all_of_it)
+
+
 @pytest.mark.parametrize(
     "broken", [{"finish_reason": "network_error"}, {"error": {"code": 502, "message": "no"}}]
 )

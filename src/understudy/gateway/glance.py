@@ -78,13 +78,15 @@ def _chat(body: bytes) -> Usage | None:
         return None
     if usage is None or not (said or message.tool_calls):
         return None
-    cached = usage.prompt_tokens_details
+    before = usage.prompt_tokens_details
     thought = usage.completion_tokens_details
+    cached = (before.cached_tokens or 0) if before else 0
     return Usage(
         usage.prompt_tokens,
         usage.completion_tokens,
-        cache_read=(cached.cached_tokens or 0) if cached else 0,
+        cache_read=cached,
         reasoning=(thought.reasoning_tokens or 0) if thought else 0,
+        cache_apart=cached > usage.prompt_tokens,
     )
 
 

@@ -112,12 +112,14 @@ def read_usage(wire: Wire) -> Usage | None:
     hits_elsewhere = (usage.get("prompt_cache_hit_tokens"), usage.get("cache_read_input_tokens"))
     writes = (before.get("cache_write_tokens"), usage.get("cache_creation_input_tokens"))
     thoughts = (after.get("reasoning_tokens"), usage.get("reasoning_tokens"))
+    cached = _first(*hits, *hits_elsewhere)
     return Usage(
         input=sent or 0,
         output=received or 0,
-        cache_read=_first(*hits, *hits_elsewhere),
+        cache_read=cached,
         cache_write=_first(*writes),
         reasoning=_first(*thoughts),
+        cache_apart=cached > (sent or 0),  # as with Grok at Azure: they cannot be among them
     )
 
 
