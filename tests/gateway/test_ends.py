@@ -112,11 +112,60 @@ def test_what_only_looks_like_an_end_is_none(
     run(work())
 
 
+RESPONSES = whole("responses")
+HALF = {
+    "openai": (chunk("hi"), chunk("", "stop"), b'data: {"choices":[],"usa'),
+    "gemini": (*whole("gemini"), b'data: {"usageMeta'),
+}
+UNSEEN = {
+    "openai": b'data: {"choices":[{"index":0,"delta":{},"error":{"message":"no memory"}}]}\n\n',
+    "anthropic": b'data: {"error":{"message":"no memory"}}\n\n',
+    "responses": b'data: {"type":"response.error","message":"no memory"}\n\n',
+}
+
+
 @pytest.mark.parametrize("dialect", ["anthropic", "responses", "gemini"])
 def test_an_end_written_with_blanks_is_one(dialect: str) -> None:
     async def work() -> None:
         pieces = tuple(piece.replace(b'":', b'" : ') for piece in whole(dialect))
         assert await streamed(dialect, pieces) == (b"".join(pieces), "ok", False)
+
+    run(work())
+
+
+def test_an_end_under_its_older_name_is_one() -> None:
+    async def work() -> None:
+        named = tuple(
+            piece.replace(b"response.completed", b"response.done") for piece in RESPONSES
+        )
+        assert await streamed("responses", named) == (b"".join(named), "ok", False)
+
+    run(work())
+
+
+@pytest.mark.parametrize("dialect", HALF)
+def test_half_an_event_behind_a_finish_is_no_end_and_does_not_go_through(dialect: str) -> None:
+    async def work() -> None:
+        told, outcome, blamed = await streamed(dialect, HALF[dialect])
+        assert (outcome, blamed) == ("broken", True)
+        assert not told.count(HALF[dialect][-1])
+        assert b'"error"' in told
+
+    run(work())
+
+
+@pytest.mark.parametrize("dialect", UNSEEN)
+def test_an_error_that_its_client_would_not_see_is_told_as_its_dialect_tells_one(
+    dialect: str,
+) -> None:
+    async def work() -> None:
+        *said, end = whole(dialect)
+        told, outcome, blamed = await streamed(dialect, (*said, UNSEEN[dialect], end))
+        assert (outcome, blamed) == ("broken", True)
+        assert told.startswith(b"".join(said))
+        last = told.removeprefix(b"".join(said))
+        assert last.startswith(b'data: {"error":' if dialect == "openai" else b"event: error\n")
+        assert end not in told
 
     run(work())
 

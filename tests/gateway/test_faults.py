@@ -146,6 +146,12 @@ def first_events(wire: Wire) -> bytes:
     return b"".join(chunk(piece) for piece in pieces)
 
 
+def nothing_said(wire: Wire) -> bytes:
+    """The same, but its text is empty."""
+    pieces = wire.events[: 2 if wire.name == "openai" else 3]
+    return b"".join(chunk(piece.replace(b"BAC", b"")) for piece in pieces)
+
+
 HTML = b"<html><body>Bad gateway</body></html>"
 
 # Faults before the first content: the backup answers, whole, and the client sees nothing else.
@@ -165,6 +171,8 @@ BEFORE: dict[str, Callable[[Wire, bool], Script]] = {
     "HTML with 200": lambda w, s: [request, whole(HTML, kind="text/html")],
     "error as first event": lambda w, s: [request, SSE + chunk(w.error) + END if s else whole(w.error[w.error.index(b"{"):])],
     "error after the envelope": lambda w, s: [request, SSE + chunk(w.events[0]) + chunk(w.error) + END if s else whole(b"busy", 503)],
+    "error after empty text": lambda w, s: [request, SSE + nothing_said(w) + chunk(w.error) + END if s else whole(b"busy", 503)],
+    "no event in front": lambda w, s: [request, SSE + b"".join(map(chunk, (b"data: null\n\n", *w.events))) + END if s else whole(b"null")],
     "500": lambda w, s: [request, whole(b'{"error":{"message":"oops"}}', 500)],
     "503 page": lambda w, s: [request, whole(HTML, 503, "text/html")],
     "529": lambda w, s: [request, whole(b'{"type":"error","error":{"type":"overloaded_error"}}', 529)],

@@ -74,3 +74,11 @@ def test_words_before_a_failure_do_not_make_an_answer(broken: dict[str, Json]) -
 def test_so_it_is_with_embeddings(told: int, taken: int) -> None:
     vectors = {"data": [{"index": 0, "embedding": [0.5]}], "usage": {"prompt_tokens": told}}
     assert EMBEDDINGS.usage(json.dumps(vectors).encode()) == Usage(taken)
+
+
+@pytest.mark.parametrize("told", [{"finish_reason": "error"}, {"error": {"message": "no memory"}}])
+def test_a_failure_told_in_the_choice_is_no_answer(told: dict[str, Json]) -> None:
+    choice: Json = {"message": {"content": "half an ans"}, "finish_reason": "stop", **told}
+    body = json.dumps({"choices": [choice], "usage": {"prompt_tokens": 7}}).encode()
+    with pytest.raises(WireError):
+        usage_of(dialect_named("openai"), body)

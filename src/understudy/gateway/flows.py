@@ -148,6 +148,8 @@ class Alike:
         if self._scan.garbled:
             self.done = True
             first = first[: self._scan.good]
+            if not _fed(self._provider.dialect.reader(), first):
+                raise Garbled("an event that is none before any content")
         self._held = [self._provider.clear_body(first) if self._scan.error else first]
 
     def passed(self, data: bytes) -> bytes:
@@ -191,7 +193,7 @@ class Alike:
 
     def parting(self, status: int, message: str, kind: str) -> bytes:
         """Nothing if the upstream's own last words already went through."""
-        if self._scan.error and not self._due:
+        if self._scan.error and not (self._scan.garbled or self._due):
             return b""
         return self._provider.dialect.writer(self._model).write_error(status, message, kind)
 

@@ -70,13 +70,10 @@ _MESSAGES = msgspec.json.Decoder(_Messages)
 
 def _chat(body: bytes) -> Usage | None:
     seen = _CHAT.decode(body)
-    choice, usage = seen.choices[0], seen.usage
-    message = choice.message
+    message, usage = seen.choices[0].message, seen.usage
     said = message.content is not None and not message.content.isspace() and message.content != ""
-    failed = seen.error is not None or choice.error is not None
-    if failed or choice.finish_reason in FAILED_ENDS:
-        return None
-    if usage is None or not (said or message.tool_calls):
+    failed = seen.error is not None or any(map(_failed, seen.choices))
+    if failed or usage is None or not (said or message.tool_calls):
         return None
     before = usage.prompt_tokens_details
     thought = usage.completion_tokens_details
@@ -88,6 +85,10 @@ def _chat(body: bytes) -> Usage | None:
         reasoning=(thought.reasoning_tokens or 0) if thought else 0,
         cache_apart=cached > usage.prompt_tokens,
     )
+
+
+def _failed(choice: _Choice) -> bool:
+    return choice.error is not None or choice.finish_reason in FAILED_ENDS
 
 
 def _messages(body: bytes) -> Usage | None:
@@ -133,6 +134,7 @@ class _Delta(msgspec.Struct, forbid_unknown_fields=True):
 class _Piece(msgspec.Struct):
     delta: _Delta
     finish_reason: None = None
+    error: None = None
 
 
 class _Chunk(msgspec.Struct):
@@ -172,7 +174,8 @@ def _block_event(frame: bytes) -> bool | None:
         return None
     event = _BLOCK_EVENT.decode(data)
     if event.type == "content_block_delta" and event.delta is not None:
-        return event.delta.type == "text_delta" and not event.delta.text.isspace()
+        text = event.delta.text
+        return event.delta.type == "text_delta" and text != "" and not text.isspace()
     begins = event.type == "content_block_start" and event.content_block is not None
     return False if event.type in QUIET or begins else None
 

@@ -15,11 +15,13 @@ import msgspec
 
 from understudy.dialects.base import Garbled, StreamReader, Truncated
 from understudy.dialects.error_body import nested_error
+from understudy.messages.parts import Json
 from understudy.messages.response import Response, Usage
 
-RESPONSES_END = (b"completed", b"incomplete", b"failed", b"cancelled")
+RESPONSES_END = (b"completed", b"incomplete", b"failed", b"cancelled", b"done")
 QUIET_MAX = 4096  # bytes within which an event that says nothing has said so
 BRACE = ord("{")
+ERRORS = ("error", "response.failed", "response.error")
 REASONS = ("finish_reason", "finishReason", "blockReason")
 # Events as nearly all are: an object, whole and on one line. `*+` and `++` never look back.
 _OBJECT = rb"\{[^\n]*+(?:(?<=\})|(?<=\}\r))"
@@ -41,6 +43,8 @@ class Marks:
     label: bytes = b"data:"  # before what an event carries; "": its lines are events themselves
     finish: tuple[bytes, ...] = ()
     error: tuple[bytes, ...] = (b'"error"',)  # worth a closer look
+    failing: tuple[str, ...] = ()  # types of events that clients take for errors
+    named: bool = False  # or do clients go by what the event is called
     usage: tuple[bytes, ...] = (b'"usage":{', b'"usage": {')  # lines that tell what was used
     quiet: tuple[bytes, ...] = ()  # frames that are no progress
     last: bytes = b""  # what a reader needs to see behind a line of usage
@@ -62,13 +66,21 @@ MARKS = {
             for end in RESPONSES_END
         ),
         ends=tuple(f"response.{end.decode()}" for end in RESPONSES_END),
-        error=(b'"type":"error"', b'"type": "error"', b'"response.failed"', b'\ndata: {"error"'),
+        error=(
+            b'"type":"error"',
+            b'"type": "error"',
+            b'"response.failed"',
+            b'"response.error"',
+            b'\ndata: {"error"',
+        ),
+        failing=("error", "response.failed"),
         quiet=(b'"type":"keepalive"', b'"type": "keepalive"', b'"type":"response.in_progress"'),
     ),
     "anthropic": Marks(
         over=(b'"type":"message_stop"', b'"type": "message_stop"'),
         ends=("message_stop",),
         quiet=(b'"type":"ping"', b'"type": "ping"'),
+        named=True,
         last=b'event: message_stop\ndata: {"type":"message_stop"}\n\n',
         tail=4096,
     ),
@@ -90,6 +102,7 @@ class Scan:
     """One stream, some whole events at a time."""
 
     __slots__ = (
+        "_cut",
         "_finish",
         "_marks",
         "_plain",
@@ -110,8 +123,9 @@ class Scan:
         self._finish = b""  # where, it seems, the answer's end was told, not the stream's
         self.error = b""  # an error's payload, for the classifier
         self.alive = False  # were the last events any progress
-        self.garbled = False  # one of them is none
+        self.garbled = False  # one of them is none, or none for clients
         self.good = 0  # bytes of them before that one
+        self._cut = False  # it ended within an event
         self.used: list[bytes] = []  # the first line that told usage, and the last
 
     def feed(self, data: bytes) -> None:
@@ -123,12 +137,12 @@ class Scan:
         self.over = self.over or (_any(marks.over, tail) and self._ends(tail))
         if _any(marks.finish, tail):
             self._finish = tail
-        if not self.error and _any(marks.error, window):
-            self.error = _error(self._objects(window))
         if _any(marks.usage, window):
             self._note_usage(window)
         if not self._plain(data):
             self._judge(data)
+        if not self.error and _any(marks.error, window):
+            self._find_error(data)
         if BRACE in data:
             self.alive = not (_any(marks.quiet, data[:QUIET_MAX]) and self._only_quiet(data))
         else:
@@ -137,8 +151,9 @@ class Scan:
     def close(self, rest: bytes) -> None:
         """The stream ended, or broke, behind these bytes of an event."""
         self._seen += rest
+        self._cut = any(_is_half(payload) for _, _, payload in self._payloads(rest))
         if not self.error and _any(self._marks.error, rest):
-            self.error = _error(self._objects(rest))
+            self.error = next((p for p, value in self._objects(rest) if _is_error(value)), b"")
 
     @property
     def ended(self) -> bool:
@@ -148,7 +163,7 @@ class Scan:
     @property
     def complete(self) -> bool:
         """The connection's answer ended here: was it the stream's end?"""
-        if self.error:
+        if self.error or self._cut:
             return False
         return self._over or any(_finishes(self._objects(w)) for w in (self._seen, self._finish))
 
@@ -180,13 +195,30 @@ class Scan:
         return next((e.usage for e in events if isinstance(e, Response)), None)
 
     def _judge(self, data: bytes) -> None:
-        for at, payload in self._payloads(data):
+        for at, _, payload in self._payloads(data):
             if _is_bad(payload):
                 self.garbled, self.good = True, at
                 return
 
-    def _payloads(self, data: bytes) -> Iterator[tuple[int, bytes]]:
-        """Where events begin, and what they carry; that may go over several lines."""
+    def _find_error(self, data: bytes) -> None:
+        """The first event that is an error. One that clients take for none is not for them."""
+        for at, name, payload in self._payloads(data):
+            value = _object(payload)
+            if value is not None and _is_error(value):
+                self.error = payload
+                if not (self.garbled or self._tells(name, value)):
+                    self.garbled, self.good = True, at
+                return
+
+    def _tells(self, name: bytes, value: dict[str, Json]) -> bool:
+        """Would a client of this dialect take this event for the error it is?"""
+        marks = self._marks
+        if marks.named:
+            return name == b"error"
+        return bool(value.get("error")) or value.get("type") in marks.failing
+
+    def _payloads(self, data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+        """Where events begin, their names, and what they carry; that may go over several lines."""
         label, at, begin = self._marks.label, 0, 0
         lines: list[bytes] = []
         for line in (*data.split(b"\n"), b""):
@@ -195,24 +227,15 @@ class Scan:
             if bare:
                 lines.append(bare)
             if lines and not (bare and label):
-                told = (
-                    line[len(label) :].lstrip(b" ") for line in lines if line.startswith(label)
-                )
-                yield begin, b"\n".join(told)
+                yield begin, _of(b"event:", lines), _of(label, lines)
                 lines = []
             at += len(line) + 1
 
-    def _objects(self, window: bytes) -> Iterator[tuple[bytes, dict[str, object]]]:
+    def _objects(self, window: bytes) -> Iterator[tuple[bytes, dict[str, Json]]]:
         """Those payloads that are objects, the last one first: an end is among the last."""
-        for _, told in reversed(list(self._payloads(window))):
-            payload = told.strip(b" ,[")
-            if not payload.startswith(b"{"):
-                continue
-            try:
-                value = msgspec.json.decode(payload)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                continue  # half an event
-            if isinstance(value, dict):
+        for _, _, payload in reversed(list(self._payloads(window))):
+            value = _object(payload)
+            if value is not None:
                 yield payload, value
 
     def _note_usage(self, window: bytes) -> None:
@@ -235,7 +258,31 @@ def _any(marks: tuple[bytes, ...], window: bytes) -> bool:
     return False
 
 
-Objects = Iterable[tuple[bytes, dict[str, object]]]
+def _of(label: bytes, lines: list[bytes]) -> bytes:
+    """What an event's lines say under this label."""
+    return b"\n".join(
+        [line[len(label) :].lstrip(b" ") for line in lines if line.startswith(label)]
+    )
+
+
+def _object(told: bytes) -> dict[str, Json] | None:
+    """What an event carries, if that is an object and whole."""
+    payload = told.strip(b" ,[")
+    if not payload.startswith(b"{"):
+        return None
+    try:
+        value = msgspec.json.decode(payload)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _is_half(payload: bytes) -> bool:
+    """An object that breaks off."""
+    return payload.startswith(b"{") and _object(payload) is None
+
+
+Objects = Iterable[tuple[bytes, dict[str, Json]]]
 
 
 def _finishes(objects: Objects) -> bool:
@@ -255,12 +302,7 @@ def _is_bad(payload: bytes) -> bool:
     return payload[:1].isalpha() or payload.startswith(b"<")
 
 
-def _error(objects: Objects) -> bytes:
-    """The payload of an event that is an error; "" if none is."""
-    for payload, value in objects:
-        if value.get("error") or value.get("type") in ("error", "response.failed"):
-            return payload
-        choices = value.get("choices")  # OpenRouter's may be in there
-        if isinstance(choices, list) and nested_error(choices):
-            return payload
-    return b""
+def _is_error(value: dict[str, Json]) -> bool:
+    if value.get("error") or value.get("object") == "error" or value.get("type") in ERRORS:
+        return True
+    return nested_error(value.get("choices"))
