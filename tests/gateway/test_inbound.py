@@ -376,6 +376,8 @@ def test_a_stream_that_is_cut_ends_with_the_dialects_error(surface: str) -> None
             [told] = served.events("request")
             assert (told["status"], told["outcome"]) == (200, "broken")
             assert STOPPED in str(told["reason"])
+            [over] = served.events("failover_abort")
+            assert (over["attempt"], over["then"]) == (1, "stop")
             assert not served.runtime.gateway.house.registry.health.snapshot()
 
     run(work())
@@ -403,6 +405,8 @@ def test_who_has_no_answer_yet_is_told_to_ask_again(surface: str) -> None:
                 )
                 [told] = served.events("request")
                 assert (told["status"], told["outcome"]) == (503, "failed")
+                [over] = served.events("failover_abort")
+                assert (over["attempt"], over["then"]) == (1, "stop")
                 metrics = served.runtime.metrics.text()
                 assert b'status="503",outcome="failed"} 1' in metrics
 

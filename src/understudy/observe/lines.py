@@ -91,11 +91,11 @@ class LogLines:
                 record.opening.stream,
             )
             self._put(line)
-        elif record.outcome == "failed" and record.attempts:
-            self._exhausted(record, failed)
+        elif record.outcome in {"failed", "broken"} and record.attempts:
+            self._aborted(record, failed)
 
-    def _exhausted(self, record: Record, failed: list[Attempt]) -> None:
-        """Those who were left were passed over; where the last one failed, that was told."""
+    def _aborted(self, record: Record, failed: list[Attempt]) -> None:
+        """Who was left was passed over, or we stop. Where the last one failed, that was told."""
         if failed and _ends(failed[-1]):
             return
         last = record.attempts[-1]
@@ -107,10 +107,10 @@ class LogLines:
             record.opening.id,
             provider,
             cut(model),
-            len(failed),
+            sum(a.outcome != "skipped" for a in record.attempts),
             str(last.fault or "unknown"),
             record.status,
-            "exhausted",
+            "stop" if last.then == "stop" else "exhausted",
             "",
             "",
             cut(record.reason),
