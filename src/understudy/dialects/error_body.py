@@ -23,6 +23,7 @@ _SENTENCES = (
     "error_message",
     "reason",
     "response",
+    "choices",  # OpenRouter, see `nested_error`
 )
 _LONGEST = 2000  # characters of a sentence; some gateways repeat the whole request
 _DEEPEST = 6
