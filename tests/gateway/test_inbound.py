@@ -31,7 +31,7 @@ from tests.gateway.test_limits import DIALECTS
 from tests.rig import run, until
 from understudy.gateway.farewell import SECONDS, SPARE, Farewell
 from understudy.gateway.http import Reply, Request, ServerLimits
-from understudy.gateway.server import Server
+from understudy.gateway.server import TICK, Server
 from understudy.testing import ManualClock
 
 CHAT = "POST /v1/chat/completions HTTP/1.1"
@@ -306,13 +306,39 @@ def test_nobody_is_listened_to_for_ever() -> None:
         line = await Line.to(f"http://127.0.0.1:{port}")
         line.writer.write(raw(CHAT, "Content-Length: 5000"))
         assert (await heard(line)).status == 413
-        clock.advance(SECONDS - 0.1)
+        clock.advance(SECONDS + TICK - 0.1)
         server._tick()
         await until(lambda: True)
         assert server.open_connections == 1
         clock.advance(0.2)
         server._tick()
         await until(lambda: not server.open_connections)
+        line.close()
+        await server.close()
+
+    run(work())
+
+
+def test_nobody_is_late_before_the_time_is_up() -> None:
+    """The clock is looked at once in a tick, and a request may begin at the end of one."""
+
+    def nothing(request: Request, reply: Reply) -> None: ...
+
+    async def work() -> None:
+        clock = ManualClock()
+        limits = ServerLimits(read_seconds=TICK)
+        server = Server(nothing, lambda *_: b"{}", limits=limits, clock=clock)
+        port = await server.listen("127.0.0.1", 0)
+        clock.advance(TICK - 0.1)
+        line = await Line.to(f"http://127.0.0.1:{port}")
+        line.writer.write(raw(CHAT, LENGTH, body=BODY[:9]))
+        await until(lambda: [c for c in server._connections if c._reading])
+        clock.advance(0.2)
+        server._tick()
+        assert [c for c in server._connections if c._reading]
+        clock.advance(TICK)
+        server._tick()
+        assert (await heard(line)).status == 408
         line.close()
         await server.close()
 

@@ -152,7 +152,8 @@ class Server:
 
     def _tick(self) -> None:
         self.now = self._clock()
-        for connection in [c for c in self._connections if c.deadline <= self.now]:
+        due = self.now - TICK  # a deadline counts from the tick before: nobody's comes too early
+        for connection in [c for c in self._connections if c.deadline <= due]:
             connection.expire()
         self._tell_of_the_crowd()
         self._ticking = self.loop.call_later(TICK, self._tick)
