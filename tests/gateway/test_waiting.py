@@ -108,7 +108,14 @@ def test_without_the_option_an_error_before_content_keeps_its_status() -> None:
     run(work())
 
 
-@pytest.mark.parametrize("path", ["/api/chat", "/v1beta/models/chat:streamGenerateContent"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/chat",
+        "/v1beta/models/chat:streamGenerateContent",
+        "/v1beta/models/chat:streamGenerateContent?alt=sse",
+    ],
+)
 def test_where_a_stream_has_no_room_for_comments_there_are_none(path: str) -> None:
     async def work() -> None:
         content = asyncio.Event()

@@ -45,8 +45,8 @@ class Ask(msgspec.Struct, frozen=True):
 
     @property
     def sse(self) -> bool:
-        """Does a stream to this client have room for comments?"""
-        return self.stream_type is EVENTS
+        """Does a stream to this client have room for comments? Google's SDKs fail at one."""
+        return self.stream_type is EVENTS and self.dialect.name != "gemini"
 
 
 class Peek(msgspec.Struct):

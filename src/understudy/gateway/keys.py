@@ -98,7 +98,7 @@ GATEWAY = (
     Key("read_timeout", SECONDS, "a request must have arrived by then", 30),
     Key("drain_timeout", WAIT, "what running requests get when the gateway stops", 30),
     Key("access_log", FLAG, "one line for every request, not only for failovers", True),
-    Key("keepalive", WAIT, "streams: a comment to a client that waits so long for first content; from then on the status is 200; 0 sends none", 0),
+    Key("keepalive", WAIT, "streams: a comment to a client that waits so long for first content; from then on the status is 200; 0 sends none, and Gemini and Ollama have no room for one", 0),
     Key("drain_delay", WAIT, "go on serving for so long after the signal to stop, while /readyz says 503", 0),
     Key("max_concurrent", COUNT, "requests at once for one client key"),
     Key("rate", number(0.001, "requests a second, above 0"), "requests a second for one client key"),
