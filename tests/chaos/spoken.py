@@ -113,12 +113,12 @@ def _streamed(tongue: Tongue, body: bytes) -> Said:
 
 
 def _events(body: bytes) -> Iterator[Any]:
-    """The payloads of all whole events."""
-    *events, _ = body.replace(b"\r\n", b"\n").split(b"\n\n")
-    for event in events:
+    """The payloads of all whole events, and an error that stands there without a label."""
+    *events, last = body.replace(b"\r\n", b"\n").split(b"\n\n")
+    for event in (*events, last if last.startswith(b"{") else b""):
         for line in event.split(b"\n"):
-            if line.startswith(b"data:"):
-                payload = line[5:].strip()
+            if line.startswith((b"data:", b"{")):
+                payload = line.removeprefix(b"data:").strip()
                 row = "[DONE]" if payload == b"[DONE]" else _json(payload)
                 if row == "[DONE]" or isinstance(row, dict):
                     yield row

@@ -117,10 +117,15 @@ HALF = {
     "openai": (chunk("hi"), chunk("", "stop"), b'data: {"choices":[],"usa'),
     "gemini": (*whole("gemini"), b'data: {"usageMeta'),
 }
+TOLD = {
+    "openai": b'data: {"error":',
+    "gemini": b'{"error":{"code":503,"message":"no memory"}}\r\n',
+}
 UNSEEN = {
     "openai": b'data: {"choices":[{"index":0,"delta":{},"error":{"message":"no memory"}}]}\n\n',
     "anthropic": b'data: {"error":{"message":"no memory"}}\n\n',
     "responses": b'data: {"type":"response.error","message":"no memory"}\n\n',
+    "gemini": b'data: {"error":{"code":503,"message":"no memory"}}\r\n\r\n',
 }
 
 
@@ -163,9 +168,21 @@ def test_an_error_that_its_client_would_not_see_is_told_as_its_dialect_tells_one
         told, outcome, blamed = await streamed(dialect, (*said, UNSEEN[dialect], end))
         assert (outcome, blamed) == ("broken", True)
         assert told.startswith(b"".join(said))
-        last = told.removeprefix(b"".join(said))
-        assert last.startswith(b'data: {"error":' if dialect == "openai" else b"event: error\n")
+        assert told.removeprefix(b"".join(said)).startswith(TOLD.get(dialect, b"event: error\n"))
         assert end not in told
+
+    run(work())
+
+
+@pytest.mark.parametrize("dialect", ["openai", "gemini"])
+@pytest.mark.parametrize("end", [b"\n\n", b"\n", b""])
+def test_an_error_written_as_it_was_is_told_in_its_own_words(dialect: str, end: bytes) -> None:
+    async def work() -> None:
+        bare = b'{\n  "error": {\n    "code": 429,\n    "message": "no memory"\n  }\n}'
+        told, outcome, blamed = await streamed(dialect, (*whole(dialect)[:2], bare + end))
+        assert (outcome, blamed) == ("broken", True)
+        assert b"no memory" in told.removeprefix(b"".join(whole(dialect)[:2]))
+        assert b"end mark" not in told
 
     run(work())
 

@@ -193,8 +193,11 @@ class Alike:
 
     def parting(self, status: int, message: str, kind: str) -> bytes:
         """Nothing if the upstream's own last words already went through."""
-        if self._scan.error and not (self._scan.garbled or self._due):
+        scan = self._scan
+        if scan.error and not (scan.garbled or self._due):
             return b""
+        if scan.words:
+            return self._provider.clear_body(scan.words)
         return self._provider.dialect.writer(self._model).write_error(status, message, kind)
 
 

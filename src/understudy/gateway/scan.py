@@ -21,6 +21,7 @@ from understudy.messages.response import Response, Usage
 RESPONSES_END = (b"completed", b"incomplete", b"failed", b"cancelled", b"done")
 QUIET_MAX = 4096  # bytes within which an event that says nothing has said so
 BRACE = ord("{")
+BARE = b"{"  # stands for the name of an event without labels: an error, written as it was
 ERRORS = ("error", "response.failed", "response.error")
 REASONS = ("finish_reason", "finishReason", "blockReason")
 # Events as nearly all are: an object, whole and on one line. `*+` and `++` never look back.
@@ -45,6 +46,7 @@ class Marks:
     error: tuple[bytes, ...] = (b'"error"',)  # worth a closer look
     failing: tuple[str, ...] = ()  # types of events that clients take for errors
     named: bool = False  # or do clients go by what the event is called
+    bare: bool = False  # or do they see one that stands there without a label, and no other
     usage: tuple[bytes, ...] = (b'"usage":{', b'"usage": {')  # lines that tell what was used
     quiet: tuple[bytes, ...] = ()  # frames that are no progress
     last: bytes = b""  # what a reader needs to see behind a line of usage
@@ -87,6 +89,7 @@ MARKS = {
     "gemini": Marks(
         finish=(b'"finishReason":', b'"blockReason":'),
         usage=(b'"usageMetadata":{', b'"usageMetadata": {'),
+        bare=True,
     ),
     "ollama": Marks(
         over=(b'"done":true', b'"done": true'),
@@ -156,6 +159,11 @@ class Scan:
             self.error = next((p for p, value in self._objects(rest) if _is_error(value)), b"")
 
     @property
+    def words(self) -> bytes:
+        """The error in its own words, where clients see it once it is without a label."""
+        return self.error + b"\r\n" if self.error and self._marks.bare else b""
+
+    @property
     def ended(self) -> bool:
         """Were the last events the end? Nothing that matters follows."""
         return self.over and self._seen.endswith(self._marks.breaks)
@@ -215,6 +223,8 @@ class Scan:
         marks = self._marks
         if marks.named:
             return name == b"error"
+        if marks.bare or name == BARE:
+            return marks.bare and name == BARE
         return bool(value.get("error")) or value.get("type") in marks.failing
 
     def _payloads(self, data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
@@ -227,7 +237,10 @@ class Scan:
             if bare:
                 lines.append(bare)
             if lines and not (bare and label):
-                yield begin, _of(b"event:", lines), _of(label, lines)
+                name, told = _of(b"event:", lines), _of(label, lines)
+                if not told and lines[0].startswith(BARE):
+                    name, told = BARE, b"\n".join(lines)
+                yield begin, name, told
                 lines = []
             at += len(line) + 1
 

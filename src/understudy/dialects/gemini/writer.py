@@ -39,7 +39,9 @@ class GeminiWriter:
                 return last + (b"]" if self._array else b"")
 
     def write_error(self, status: int, message: str, kind: str) -> bytes:
-        return self._write(write_error(status, message, kind))
+        """Bare and last, as Google's SDKs expect it: two of the three see it in no event."""
+        error = write_error(status, message, kind)
+        return self._write(error) if self._array else encode_line(error) + b"\r\n"
 
     def _around(self, empty: Json) -> tuple[bytes, bytes]:
         """What stands around the words of a delta: most of a stream is nothing else."""
