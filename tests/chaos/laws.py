@@ -23,6 +23,7 @@ MIB = 1 << 20
 SECOND = 1.0  # what R7 and R8 allow
 HAZE = 0.25  # seconds between a decision and its log line, or the start of a call and its arrival
 OVERLAP = 0.3  # seconds until a target hears that a probe was given up
+OF_A_KEY = ("auth", "out_of_credits")  # bench a credential, which returns to all at once
 KILLED = -9  # how a worker ends that we kill
 COUNTED = re.compile(
     r'^understudy_requests_total\{surface="(\w+)",status="(\d+)",outcome="(\w+)"\} (\d+)', re.M
@@ -63,6 +64,8 @@ def the_bench_is_kept(run: Run) -> Findings:
         known = max(at for at in reloads if at <= since + HAZE)
         heard = [call for call in calls[bench.target] if call["asked"] > known + HAZE]
         yield _asked_while(bench, heard)
+        if line["error_class"] in OF_A_KEY:
+            continue
         # Only benches that still run survive a reload, and both sides of it may probe.
         until = min(at for at in reloads if at > since + HAZE)
         yield _probed_twice(bench, heard, until)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.chaos.checker import judged, main, table, wrong
 from tests.chaos.company import PROVIDER_KEYS
-from tests.chaos.laws import LAWS, one_outcome
+from tests.chaos.laws import LAWS, one_outcome, the_bench_is_kept
 from tests.chaos.lines import Line, Run, joined
 from tests.chaos.spoken import Said, pack, said, unpack
 
@@ -118,6 +118,13 @@ def good() -> Story:
         for (s, o), n in counts.items()
     )
     return story
+
+
+def test_a_credential_may_return_to_all_at_once() -> None:
+    story = good()
+    two_probes(story)
+    next(line for line in story.log if "benched_s" in line)["error_class"] = "auth"
+    assert not [found for found in the_bench_is_kept(story.run()) if found]
 
 
 def test_a_good_run_breaks_no_law_and_leaves_none_idle() -> None:
