@@ -117,15 +117,11 @@ HALF = {
     "openai": (chunk("hi"), chunk("", "stop"), b'data: {"choices":[],"usa'),
     "gemini": (*whole("gemini"), b'data: {"usageMeta'),
 }
-TOLD = {
-    "openai": b'data: {"error":',
-    "gemini": b'{"error":{"code":503,"message":"no memory"}}\r\n',
-}
+TOLD = {"openai": b'data: {"error":'}
 UNSEEN = {
     "openai": b'data: {"choices":[{"index":0,"delta":{},"error":{"message":"no memory"}}]}\n\n',
     "anthropic": b'data: {"error":{"message":"no memory"}}\n\n',
     "responses": b'data: {"type":"response.error","message":"no memory"}\n\n',
-    "gemini": b'data: {"error":{"code":503,"message":"no memory"}}\r\n\r\n',
 }
 
 
@@ -170,6 +166,18 @@ def test_an_error_that_its_client_would_not_see_is_told_as_its_dialect_tells_one
         assert told.startswith(b"".join(said))
         assert told.removeprefix(b"".join(said)).startswith(TOLD.get(dialect, b"event: error\n"))
         assert end not in told
+
+    run(work())
+
+
+def test_an_error_that_googles_sdks_see_only_without_a_label_is_told_so_too() -> None:
+    async def work() -> None:
+        error = b'{"error":{"code":503,"message":"no memory"}}'
+        event = b"data: %b\r\n\r\n" % error
+        said = whole("gemini")[:-1]
+        told, outcome, blamed = await streamed("gemini", (*said, event))
+        assert (outcome, blamed) == ("broken", True)
+        assert told == b"".join(said) + event + error + b"\r\n"
 
     run(work())
 

@@ -192,11 +192,10 @@ class Alike:
         return self._due
 
     def parting(self, status: int, message: str, kind: str) -> bytes:
-        """Nothing if the upstream's own last words already went through."""
+        """Not ours where the upstream's own last words went through, or can be told."""
         scan = self._scan
-        if scan.error and not (scan.garbled or self._due):
-            return b""
-        if scan.words:
+        told = not (scan.garbled or self._due)
+        if scan.error and (told or scan.words):
             return self._provider.clear_body(scan.words)
         return self._provider.dialect.writer(self._model).write_error(status, message, kind)
 

@@ -46,7 +46,7 @@ class Marks:
     error: tuple[bytes, ...] = (b'"error"',)  # worth a closer look
     failing: tuple[str, ...] = ()  # types of events that clients take for errors
     named: bool = False  # or do clients go by what the event is called
-    bare: bool = False  # or do they see one that stands there without a label, and no other
+    bare: bool = False  # or do some see one only where it stands without a label
     usage: tuple[bytes, ...] = (b'"usage":{', b'"usage": {')  # lines that tell what was used
     quiet: tuple[bytes, ...] = ()  # frames that are no progress
     last: bytes = b""  # what a reader needs to see behind a line of usage
@@ -105,6 +105,7 @@ class Scan:
     """One stream, some whole events at a time."""
 
     __slots__ = (
+        "_bare",
         "_cut",
         "_finish",
         "_marks",
@@ -128,6 +129,7 @@ class Scan:
         self.alive = False  # were the last events any progress
         self.garbled = False  # one of them is none, or none for clients
         self.good = 0  # bytes of them before that one
+        self._bare = False  # it went through without a label
         self._cut = False  # it ended within an event
         self.used: list[bytes] = []  # the first line that told usage, and the last
 
@@ -160,8 +162,9 @@ class Scan:
 
     @property
     def words(self) -> bytes:
-        """The error in its own words, where clients see it once it is without a label."""
-        return self.error + b"\r\n" if self.error and self._marks.bare else b""
+        """The error once more, without a label, where some clients see it only so."""
+        unseen = self._marks.bare and not self._bare
+        return self.error + b"\r\n" if self.error and unseen else b""
 
     @property
     def ended(self) -> bool:
@@ -214,6 +217,7 @@ class Scan:
             value = _object(payload)
             if value is not None and _is_error(value):
                 self.error = payload
+                self._bare = name == BARE
                 if not (self.garbled or self._tells(name, value)):
                     self.garbled, self.good = True, at
                 return
@@ -223,8 +227,8 @@ class Scan:
         marks = self._marks
         if marks.named:
             return name == b"error"
-        if marks.bare or name == BARE:
-            return marks.bare and name == BARE
+        if name == BARE:
+            return marks.bare
         return bool(value.get("error")) or value.get("type") in marks.failing
 
     def _payloads(self, data: bytes) -> Iterator[tuple[int, bytes, bytes]]:

@@ -39,9 +39,9 @@ class GeminiWriter:
                 return last + (b"]" if self._array else b"")
 
     def write_error(self, status: int, message: str, kind: str) -> bytes:
-        """Bare and last, as Google's SDKs expect it: two of the three see it in no event."""
+        """Told twice: who reads events sees it in one, two of Google's SDKs only bare and last."""
         error = write_error(status, message, kind)
-        return self._write(error) if self._array else encode_line(error) + b"\r\n"
+        return self._write(error) + (b"" if self._array else encode_line(error) + b"\r\n")
 
     def _around(self, empty: Json) -> tuple[bytes, bytes]:
         """What stands around the words of a delta: most of a stream is nothing else."""
