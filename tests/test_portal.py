@@ -10,10 +10,10 @@ from collections.abc import AsyncGenerator, Callable
 import pytest
 
 from tests.rig import Play
-from understudy import Registry, Response
+from understudy import Registry, Response, TextDelta
 from understudy.messages.response import Event
 from understudy.providers.base import Call
-from understudy.testing import HANG, Fake
+from understudy.testing import HANG, Chunks, Fake
 
 PATIENCE = 30  # seconds; only ever waited for by a test that fails
 
@@ -49,6 +49,37 @@ def test_a_provider_may_itself_ask_the_same_registry_and_wait() -> None:
     registry.register_provider(Calling(lambda: registry.parse("p/a").generate_sync("hi").text))
     assert registry.parse("calling/x").generate_sync("hi").text == "from within"
     registry.close()
+
+
+def test_who_is_asked_from_within_may_ask_in_turn() -> None:
+    registry = registry_of(Fake("p").script("a", "from deep within"))
+    asks = [lambda: registry.parse("p/a").generate_sync("hi").text]
+    asks += [lambda: registry.parse("deep/x").generate_sync("hi").text]
+    registry.register_provider("deep", Calling(asks[0]))
+    registry.register_provider("deeper", Calling(asks[1]))
+    heard: list[str] = []
+    asking = threading.Thread(
+        target=lambda: heard.append(registry.parse("deeper/x").generate_sync("hi").text),
+        daemon=True,  # or a test that fails would never end
+    )
+    asking.start()
+    asking.join(PATIENCE)
+    assert heard == ["from deep within"]
+    registry.close()
+
+
+def test_a_stream_may_be_read_from_within() -> None:
+    before = inside(threading.enumerate())
+    registry = registry_of(Fake("p").script("a", Chunks("from ", "within")))
+
+    def read() -> str:
+        with registry.parse("p/a").stream_sync("hi") as events:
+            return "".join(event.text for event in events if isinstance(event, TextDelta))
+
+    registry.register_provider(Calling(read))
+    assert registry.parse("calling/x").generate_sync("hi").text == "from within"
+    registry.close()
+    assert set(inside(threading.enumerate())) <= set(before)
 
 
 def test_an_error_from_within_comes_out() -> None:

@@ -11,6 +11,7 @@ import os
 from collections.abc import Coroutine
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
+from functools import cached_property
 from threading import Lock, Thread, current_thread
 from typing import TypeVar, cast
 from weakref import finalize
@@ -31,9 +32,8 @@ class Portal:
 
     def run(self, work: Coroutine[object, object, T]) -> T:
         """The result of `work`; an interrupt of the caller cancels it."""
-        room = self._open()
-        if current_thread() is room.thread:
-            return _beside(work)  # called from in there: that loop stands still until we return
+        here = current_thread()
+        room = (here.within if isinstance(here, _Looping) else self)._open()
         future = asyncio.run_coroutine_threadsafe(_carried(work), room.loop)
         try:
             result, end = future.result()
@@ -54,8 +54,9 @@ class Portal:
             room, self._room = self._room, None
         if room is not None and self._process == os.getpid():
             room.leave()
-            if current_thread() is not room.thread:
+            if not isinstance(current_thread(), _Looping):  # it may be waiting for us
                 room.thread.join()
+                room.thread.within.close()
 
     def _open(self) -> _Room:
         if self._process != os.getpid():
@@ -72,6 +73,18 @@ class Portal:
             return self._room
 
 
+class _Looping(Thread):
+    """A thread with an event loop, which stands still while somebody on it makes a blocking call.
+
+    Who answers such a call must therefore be neither this one nor one that waits for it, but can
+    be the same each time: a stream is read in many calls.
+    """
+
+    @cached_property
+    def within(self) -> Portal:
+        return Portal()
+
+
 class _Room:
     """A thread with its loop, and the way out."""
 
@@ -79,7 +92,7 @@ class _Room:
         self.left = False
         opened: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
         # On its way out `asyncio.run` ends what is under way, and closes the loop.
-        self.thread = Thread(
+        self.thread = _Looping(
             target=lambda: asyncio.run(_stay(opened)), name="understudy-portal", daemon=True
         )
         self.thread.start()
@@ -103,17 +116,3 @@ async def _carried(work: Coroutine[object, object, T]) -> tuple[T | None, BaseEx
         return await work, None
     except ENDS as end:
         return None, end
-
-
-def _beside(work: Coroutine[object, object, T]) -> T:
-    """Run it on a thread of its own."""
-    done: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            done.set_result(asyncio.run(work))
-        except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
-            done.set_exception(error)
-
-    Thread(target=run, name="understudy-beside", daemon=True).start()
-    return done.result()
