@@ -223,6 +223,12 @@ def test_a_refusal_is_no_text_but_an_answer() -> None:
         assert (response.text, response.refusal, response.blank) == ("", "I can't", "")
 
 
+def test_words_in_several_parts_are_one_string_in_an_answer() -> None:
+    several = Response(parts=(Text("see "), Opaque("anthropic", {"search": 1}), Text("above")))
+    (choice,) = CHAT.write_response(several, "m")["choices"]
+    assert choice["message"]["content"] == "see above"
+
+
 def test_pictures_and_sounds_are_parts() -> None:
     images = [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AAEC"}}]
     audio = {"id": "a", "data": "AAEC", "transcript": "hello", "expires_at": 1}

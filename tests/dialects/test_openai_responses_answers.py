@@ -355,3 +355,10 @@ def test_changed_reasoning_is_not_written_as_it_came() -> None:
         "summary": [{"type": "summary_text", "text": "no"}],
         "encrypted_content": "x",
     }
+
+
+def test_what_others_thought_in_secret_is_no_item() -> None:
+    answer = Response(parts=(Reasoning(issuer="anthropic", data="secret"), Text("hi")))
+    assert [item["type"] for item in RESPONSES.write_response(answer, "m")["output"]] == [
+        "message"
+    ]

@@ -81,6 +81,13 @@ class Dialect(Protocol):
     def path(self, model: str, stream: bool) -> str:
         """Where requests go, below the base URL; begins with a slash."""
 
+    def is_own(self, body: bytes, model: str) -> bool:
+        """May a body of this dialect go to this model as it came? Asked of bytes, and quick.
+
+        Not if its history tells of an answer of another vendor that we translated: what the
+        client was shown then is refused where it is taken for the vendor's own (contract M6).
+        """
+
     def read_request(self, body: bytes, model: str = "", stream: bool = False) -> Inbound:
         """Raises InvalidRequest naming the path of the wrong field. Gemini has model and stream
         in the URL: those are the two arguments; other dialects ignore them."""

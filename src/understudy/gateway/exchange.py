@@ -17,6 +17,7 @@ from understudy.core.target import Attempt
 from understudy.core.walk import COMMITTED, RELAY, Step, Try, Wait, walk
 from understudy.dialects.anthropic import Anthropic
 from understudy.dialects.base import StreamWriter
+from understudy.dialects.gemini import Gemini
 from understudy.dialects.json_access import encode
 from understudy.dialects.openai_chat import OpenAIChat, wants_functions, wants_usage
 from understudy.dialects.openai_responses import OpenAIResponses
@@ -181,7 +182,8 @@ class Exchange:
     def _stream(self, step: Try) -> Hop:
         provider = self.cast.providers[step.target.provider]
         if not isinstance(provider, HttpProvider):
-            played = PlayedStream(self, self.cast, step, self._call(step), self._writer())
+            writer = self._writer(foreign=True)
+            played = PlayedStream(self, self.cast, step, self._call(step), writer)
             played.start()
             return played
         return self._posted(Streamed(self, self.cast, step), provider, step)
@@ -212,7 +214,8 @@ class Exchange:
         elif alike:
             hop.flow = Alike(provider, model)
         else:
-            hop.flow = Translated(provider.dialect.reader(), self._writer())
+            foreign = provider.dialect.name != self.ask.dialect.name
+            hop.flow = Translated(provider.dialect.reader(), self._writer(foreign))
         hop.start(provider, provider.dialect.path(model, hop.stream), body)
 
     def _relayed(self, provider: HttpProvider, body: bytes) -> bytes:
@@ -253,6 +256,8 @@ class Exchange:
 
     def _fits(self, provider: HttpProvider, step: Try) -> bool:
         """Nothing in the request has to be changed for this target."""
+        if not provider.dialect.is_own(self.ask.body, step.target.model):
+            return False
         caps = provider.capabilities(step.target.model)
         if caps is ANYTHING or self._harmless(caps):
             return True
@@ -292,7 +297,7 @@ class Exchange:
         fitted = fit(self.neutral, caps, stream=self.ask.stream)
         return Call(step.target.model, fitted, step.credential)
 
-    def _writer(self) -> StreamWriter:
+    def _writer(self, foreign: bool) -> StreamWriter:
         ask, name = self.ask, self._answer_id()
         match ask.dialect:
             case OpenAIChat() as chat:
@@ -306,6 +311,8 @@ class Exchange:
                 return responses.writer(ask.model, id=name, created=now, echo=echo)
             case Anthropic() as anthropic:
                 return anthropic.writer(ask.model, id=name)
+            case Gemini() as gemini:
+                return gemini.writer(ask.model, foreign=foreign)
             case other:
                 return other.writer(ask.model)
 

@@ -10,7 +10,7 @@ from understudy.dialects.anthropic.models import BUDGETS, EFFORTS, Habits, habit
 from understudy.dialects.extras import given, kept
 from understudy.dialects.json_access import Node
 from understudy.dialects.schemas import closed
-from understudy.messages.parts import Json, Reasoning
+from understudy.messages.parts import Json, Part, Reasoning
 from understudy.messages.request import Request, Schema, ToolChoice
 
 DEFAULT_MAX_TOKENS = 4096  # the wire insists on a number
@@ -149,6 +149,8 @@ def _options(request: Request, thoughts: Thoughts, sampling: Sampling) -> dict[s
 
 def _own_thinking(request: Request) -> dict[str, Json] | None:
     if request.reasoning_tokens is not None:
+        if _mid_loop(request) and any(isinstance(part, Reasoning) for part in _asking(request)):
+            return {"type": "disabled"}  # another vendor's thinking, which is left out
         return {"type": "enabled", "budget_tokens": request.reasoning_tokens}
     return {"type": "disabled"} if request.reasoning == "none" else None
 
@@ -182,10 +184,13 @@ def _mid_loop(request: Request) -> bool:
     """
     if not request.messages or request.messages[-1].role != "tool":
         return False
-    asked = next((m for m in reversed(request.messages) if m.role == "assistant"), None)
-    return asked is None or not any(
-        isinstance(part, Reasoning) and part.issuer == ISSUER for part in asked.parts
-    )
+    return not any(isinstance(p, Reasoning) and p.issuer == ISSUER for p in _asking(request))
+
+
+def _asking(request: Request) -> tuple[Part, ...]:
+    """The turn of a model that came last."""
+    turns = (m.parts for m in reversed(request.messages) if m.role == "assistant")
+    return next(turns, ())
 
 
 def _budgeted(request: Request) -> tuple[int, dict[str, Json] | None]:

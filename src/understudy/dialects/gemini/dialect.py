@@ -7,7 +7,8 @@ from urllib.parse import quote
 from understudy.dialects.base import Garbled, Inbound, StreamReader, StreamWriter, Truncated
 from understudy.dialects.error_body import read_error
 from understudy.dialects.gemini.errors import write_error
-from understudy.dialects.gemini.parts import ISSUER
+from understudy.dialects.gemini.models import is_signed
+from understudy.dialects.gemini.parts import ISSUER, UNSIGNED
 from understudy.dialects.gemini.reader import GeminiReader
 from understudy.dialects.gemini.request import read_request, write_request
 from understudy.dialects.gemini.response import (
@@ -22,6 +23,8 @@ from understudy.dialects.json_access import decode, excerpt, text
 from understudy.messages.parts import Json
 from understudy.messages.request import Request
 from understudy.messages.response import Response
+
+_UNSIGNED = UNSIGNED.encode()
 
 
 class Gemini:
@@ -38,6 +41,9 @@ class Gemini:
     def path(self, model: str, stream: bool) -> str:
         verb = "streamGenerateContent?alt=sse" if stream else "generateContent"
         return f"/v1beta/{_resource(model)}:{verb}"
+
+    def is_own(self, body: bytes, model: str) -> bool:
+        return is_signed(model) or body.find(_UNSIGNED) < 0
 
     def read_request(self, body: bytes, model: str = "", stream: bool = False) -> Inbound:
         return read_request(body, model, stream)
@@ -63,8 +69,8 @@ class Gemini:
     def reader(self) -> StreamReader:
         return GeminiReader()
 
-    def writer(self, model: str) -> StreamWriter:
-        return GeminiWriter(model, self._array)
+    def writer(self, model: str, *, foreign: bool = False) -> StreamWriter:
+        return GeminiWriter(model, self._array, foreign)
 
     def read_error(self, body: bytes) -> str:
         return read_error(body)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeGuard
 
 from understudy.dialects.blobs import from_base64, kind_of_url, to_base64
 from understudy.dialects.calls import arguments_of, is_made_up, spelled
@@ -32,6 +33,8 @@ from understudy.messages.sniff import kind_of
 
 ISSUER = "gemini"
 SIGNATURE = "thoughtSignature"
+# What Google documents for calls of another model's making, where a signature is insisted on.
+UNSIGNED = "skip_thought_signature_validator"
 _SNAKE = re.compile(r"_([a-z])")
 
 
@@ -195,6 +198,31 @@ def _write_media(part: Image | File) -> dict[str, Json]:
         return {"fileData": given(fileUri=part.url, mimeType=kind, displayName=name)}
     blob: dict[str, Json] = {"mimeType": mime or kind_of(data), "data": to_base64(data)}
     return {"inlineData": {**blob, **given(displayName=name)}}
+
+
+def signed(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """The first call with a signature: Gemini 3 refuses a turn of tool calls without one."""
+    first = next((part for part in parts if isinstance(part, ToolCall)), None)
+    if first is None or (excused := signed_call(first)) is first:
+        return parts
+    return tuple(excused if part is first else part for part in parts)
+
+
+def signed_call(call: ToolCall) -> ToolCall:
+    if SIGNATURE in call.extra:
+        return call
+    return replace(call, issuer=ISSUER, extra={SIGNATURE: UNSIGNED})
+
+
+def unsigned(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """Without that excuse, which older models do not know."""
+    if not any(map(_is_excused, parts)):
+        return parts
+    return tuple(replace(p, extra=NO_EXTRA) if _is_excused(p) else p for p in parts)
+
+
+def _is_excused(part: Part) -> TypeGuard[ToolCall]:
+    return isinstance(part, ToolCall) and part.extra.get(SIGNATURE) == UNSIGNED
 
 
 def with_id(call: ToolCall, call_id: str) -> ToolCall:

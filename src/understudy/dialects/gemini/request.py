@@ -16,10 +16,11 @@ from understudy.dialects.gemini.models import is_signed
 from understudy.dialects.gemini.options import read_options, write_options
 from understudy.dialects.gemini.parts import (
     ISSUER,
-    SIGNATURE,
     cased,
     is_welcome,
     read_part,
+    signed,
+    unsigned,
     with_id,
     write_part,
 )
@@ -30,8 +31,6 @@ from understudy.messages.parts import NO_EXTRA, Json, Part, Text, ToolCall, Tool
 from understudy.messages.request import Message, Request, ServerTool, Tool
 
 _KNOWN = ("contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "model")
-# What Google documents for calls of another model's making, where a signature is insisted on.
-_UNSIGNED = "skip_thought_signature_validator"
 
 
 def read_request(body: bytes, model: str, stream: bool) -> Inbound:
@@ -111,8 +110,10 @@ def write_request(request: Request, model: str) -> dict[str, Json]:
     same = request.issuer == ISSUER
     system = [message for message in request.messages if message.role == "system"]
     turns = [message for message in request.messages if message.role != "system"]
-    if not same and is_signed(model):
-        turns = [_signed(message) for message in turns]
+    if not is_signed(model):
+        turns = [replace(turn, parts=unsigned(turn.parts)) for turn in turns]
+    elif not same:
+        turns = [replace(turn, parts=signed(turn.parts)) for turn in turns]
     body: dict[str, Json] = {"contents": _write_contents(turns, same)}
     body |= given(systemInstruction=_write_system(system, same), tools=_write_tools(request, same))
     body |= write_options(request, model)
@@ -154,16 +155,6 @@ def _answers(parts: tuple[Part, ...], names: dict[str, tuple[int, str]]) -> list
     if any(is_made_up(part.id) for part in results):
         results.sort(key=lambda part: names.get(part.id, (len(names), ""))[0])
     return [*results, *(part for part in named if not isinstance(part, ToolResult))]
-
-
-def _signed(message: Message) -> Message:
-    """A turn whose first call bears a signature: Gemini 3 refuses tool calls without one."""
-    calls = message.tool_calls
-    if not calls or SIGNATURE in calls[0].extra:
-        return message
-    first = replace(calls[0], issuer=ISSUER, extra={SIGNATURE: _UNSIGNED})
-    parts = tuple(first if part is calls[0] else part for part in message.parts)
-    return replace(message, parts=parts)
 
 
 def _write_tools(request: Request, same: bool) -> list[Json]:

@@ -14,6 +14,7 @@ from understudy.dialects.gemini.parts import (
     ISSUER,
     is_welcome,
     read_part,
+    signed,
     with_id,
     write_part,
     write_thought,
@@ -215,9 +216,12 @@ def write_delta(part: Json, model: str) -> dict[str, Json]:
 
 
 def write_answered(parts: tuple[Part, ...], same: bool) -> list[Json]:
-    """Parts for a client. It is shown everybody's thinking, but nobody else's signatures."""
+    """Parts for a client. It is shown everybody's thinking, but nobody else's signatures.
+
+    What it shows to Gemini again must be welcome there: calls of others are told as such.
+    """
     written: list[Json] = []
-    for part in parts:
+    for part in parts if same else signed(parts):
         if isinstance(part, Reasoning):
             if part.text or (part.issuer == ISSUER and part.signature):
                 written.append(write_thought(part))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from understudy.dialects.gemini.errors import write_error
-from understudy.dialects.gemini.parts import write_call, write_thought
+from understudy.dialects.gemini.parts import signed_call, write_call, write_thought
 from understudy.dialects.gemini.response import write_chunk, write_delta
 from understudy.dialects.json_access import encode_line
 from understudy.dialects.telling import Untold
@@ -12,12 +12,16 @@ from understudy.messages.response import Event, ReasoningDelta, Response, TextDe
 
 
 class GeminiWriter:
-    """Writes one stream, as events or as one array. See `StreamWriter`."""
+    """Writes one stream, as events or as one array. See `StreamWriter`.
 
-    def __init__(self, model: str, array: bool = False) -> None:
+    `foreign`: it is another vendor's, so that its calls bear no signatures of Gemini.
+    """
+
+    def __init__(self, model: str, array: bool = False, foreign: bool = False) -> None:
         self._model = model
         self._array = array
         self._begun = False
+        self._unexcused = foreign  # no call has been written yet that must bear an excuse
         self._untold = Untold()
         self._text = self._around({"text": ""})
         self._thought = self._around(write_thought(Reasoning()))
@@ -32,7 +36,9 @@ class GeminiWriter:
                 head, tail = self._thought
                 return self._framed(head + encode_line(event.text) + tail)
             case ToolCall():
-                return self._write(write_delta(write_call(event, same=False), self._model))
+                call = signed_call(event) if self._unexcused else event
+                self._unexcused = False
+                return self._write(write_delta(write_call(call, same=False), self._model))
             case Response():
                 parts = self._untold.parts(event)
                 last = self._write(write_chunk(event, self._model, parts))

@@ -29,6 +29,9 @@ class Ollama:
     def path(self, model: str, stream: bool) -> str:
         return "/api/chat"
 
+    def is_own(self, body: bytes, model: str) -> bool:
+        return True  # it insists on nothing
+
     def read_request(self, body: bytes, model: str = "", stream: bool = False) -> Inbound:
         return read_request(body)
 

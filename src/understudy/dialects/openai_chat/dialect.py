@@ -36,6 +36,9 @@ class OpenAIChat:
     def path(self, model: str, stream: bool) -> str:
         return "/chat/completions"
 
+    def is_own(self, body: bytes, model: str) -> bool:
+        return not self.nine_letter_ids or body.find(b'"tool_call') < 0
+
     def read_request(self, body: bytes, model: str = "", stream: bool = False) -> Inbound:
         """`model` stands in for a missing one, as in Azure's paths."""
         root = Node.root(body)

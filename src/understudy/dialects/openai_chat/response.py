@@ -171,6 +171,8 @@ def write_message(response: Response) -> Wire:
         return said | {"refusal": response.refusal or None}
     parts = response.parts if same else tuple(map(_unbound, response.parts))
     wire = {"content": None, **write_assistant(parts, same=True)}
+    if not same:
+        wire["content"] = response.text or None  # here an answer's words are one string
     wire["refusal"] = response.refusal or None
     foreign = [p.text for p in parts if isinstance(p, Reasoning) and p.issuer != ISSUER]
     if any(foreign):  # thinking is shown to whoever reads the answer, bound to nobody

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from understudy.dialects import error_body
 from understudy.dialects.base import Inbound
 from understudy.dialects.json_access import Node, Wire
-from understudy.dialects.openai_responses.items import ISSUER
+from understudy.dialects.openai_responses.items import ISSUER, OURS
 from understudy.dialects.openai_responses.reader import ResponsesReader
 from understudy.dialects.openai_responses.request import read_request, write_request
 from understudy.dialects.openai_responses.response import UNNAMED, read_response, write_response
 from understudy.dialects.openai_responses.writer import ResponsesWriter
 from understudy.messages.request import Request
 from understudy.messages.response import Response
+
+_OURS = OURS.encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,9 @@ class OpenAIResponses:
 
     def path(self, model: str, stream: bool) -> str:
         return "/responses"
+
+    def is_own(self, body: bytes, model: str) -> bool:
+        return body.find(_OURS) < 0  # OpenAI looks for items by their ids
 
     def read_request(self, body: bytes, model: str = "", stream: bool = False) -> Inbound:
         """`model` stands in for a missing one, as in Azure's paths."""

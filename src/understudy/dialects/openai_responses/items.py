@@ -16,18 +16,18 @@ from understudy.messages.parts import Image, Json, Opaque, Part, Reasoning, Text
 
 ISSUER = "responses"
 LONGEST_ID = 64  # of a call; OpenAI refuses longer ones
-_OURS = "_understudy_"  # in the ids of items we had to name ourselves
+OURS = "_understudy_"  # in the ids of items we had to name ourselves
 _CUSTOM = "custom_tool_call"
 _PICTURE = "image_generation_call"
 
 
 def item_id(prefix: str, index: int) -> str:
     """An id for an item whose maker gave none; told by its middle when it comes back."""
-    return f"{prefix}{_OURS}{index}"
+    return f"{prefix}{OURS}{index}"
 
 
 def named_by_us(item: Wire) -> bool:
-    return _OURS in text(item.get("id"))
+    return OURS in text(item.get("id"))
 
 
 def read_item(item: Wire, *place: str | int) -> Part | None:
@@ -142,7 +142,7 @@ def write_output(part: Part, index: int, same: bool) -> Wire | None:
         case Text():
             as_it_came = same and bool(part.extra) and message_text(dict(part.extra)) == part.text
             return dict(part.extra) if as_it_came else spoken(part.text, index)
-        case Reasoning():
+        case Reasoning() if part.text or part.issuer == ISSUER:
             return _write_reasoning(part, {"id": item_id("rs", index)})
         case ToolCall():
             named: Wire = {"id": item_id("fc", index), "status": "completed"}
