@@ -175,6 +175,8 @@ def anthropic_requests(draw: st.DrawFn) -> Request:
         *draw(system(a_text, {})),
         *draw(conversations(said, answered, a_result, a_call)),
     ]
+    # By a budget Claude must have thought before the calls that are answered last.
+    thinks = effort != "none" and not (messages and messages[-1].role == "tool")
     return Request(
         messages=tuple(messages),
         tools=tools,
@@ -186,7 +188,7 @@ def anthropic_requests(draw: st.DrawFn) -> Request:
         top_k=draw(maybe_count),
         stop=draw(stops),
         reasoning=effort,
-        reasoning_tokens=None if effort == "none" else draw(maybe_count),
+        reasoning_tokens=draw(maybe_count) if thinks else None,
         user=draw(st.one_of(st.none(), words)),
         issuer="anthropic",
         extra=draw(extras("service_tier", "container")),

@@ -157,7 +157,7 @@ def test_structured_output_is_asked_for_by_either_name() -> None:
     assert asked(old)["output_config"] == {"format": shape}
 
 
-def test_a_schema_of_another_dialect_is_closed_and_stripped_of_what_claude_refuses() -> None:
+def test_a_schema_of_another_dialect_is_closed_and_what_claude_refuses_is_put_into_words() -> None:
     item: dict[str, Json] = {
         "type": "object",
         "properties": {"minimum": {"type": "integer", "minimum": 1}},
@@ -170,13 +170,14 @@ def test_a_schema_of_another_dialect_is_closed_and_stripped_of_what_claude_refus
     }
     closed = {
         "type": "object",
-        "properties": {"minimum": {"type": "integer"}},
+        "properties": {"minimum": {"type": "integer", "description": "(minimum: 1)"}},
         "additionalProperties": False,
     }
+    items = {"type": "array", "items": closed, "description": "(maxItems: 3)"}
     body = asked(Request(messages=(user("a"),), output=Schema(schema)))
     assert body["output_config"]["format"]["schema"] == {
         "type": "object",
-        "properties": {"items": {"type": "array", "items": closed}},
+        "properties": {"items": items},
         "anyOf": [closed, True],
         "default": {"type": "object"},
         "additionalProperties": False,

@@ -104,7 +104,10 @@ CHOICES: list[tuple[dict[str, Any], ToolChoice | None]] = [
     ({"mode": "NONE"}, ToolChoice("none")),
     ({"mode": "ANY"}, ToolChoice("required")),
     ({"mode": "ANY", "allowedFunctionNames": ["f"]}, ToolChoice("tool", "f")),
-    ({"mode": "ANY", "allowedFunctionNames": ["f", "g"]}, ToolChoice("required")),
+    (
+        {"mode": "ANY", "allowedFunctionNames": ["f", "g"]},
+        ToolChoice("required", only=("f", "g")),
+    ),
     ({"mode": "VALIDATED"}, None),
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -244,13 +245,35 @@ def test_media_go_inline_as_bytes_and_by_reference_as_urls() -> None:
         {"inlineData": {"mimeType": "image/gif", "data": "R0lG"}},
         {"inlineData": {"mimeType": "image/gif", "data": "R0lGODlh"}},
         {"inlineData": {"mimeType": "audio/wav", "data": "MQ=="}},
-        {
-            "fileData": {
-                "fileUri": "https://[broken",
-                "mimeType": "video/mp4",
-                "displayName": "film",
-            }
-        },
+        {"fileData": {"fileUri": "https://[broken", "mimeType": "video/mp4"}},
+    ]
+
+
+def test_the_name_of_a_file_is_written_only_where_it_came_so() -> None:
+    blob = {"mimeType": "application/pdf", "data": "MQ==", "displayName": "a.pdf"}
+    request = read({"contents": [{"role": "user", "parts": [{"inlineData": blob}]}]})
+    assert asked(request)["contents"][0]["parts"] == [{"inlineData": blob}]
+    del blob["displayName"]  # the Gemini API refuses it, Vertex takes it
+    assert asked(replace(request, issuer="openai"))["contents"][0]["parts"] == [
+        {"inlineData": blob}
+    ]
+
+
+def test_media_of_a_result_stand_beside_it_before_gemini_3() -> None:
+    picture = Image(b"GIF89a", "image/gif")
+    call = ToolCall("c1", "f")
+    turn = Message("tool", (ToolResult("c1", "f", (Text("see"), picture)), ToolResult("c2", "g")))
+    request = Request(messages=(user("x"), assistant(call), turn))
+    inline = {"inlineData": {"mimeType": "image/gif", "data": "R0lGODlh"}}
+    response = {"id": "c1", "name": "f", "response": {"output": "see"}}
+    empty = {"functionResponse": {"id": "c2", "name": "g", "response": {"output": ""}}}
+    new = asked(request, "gemini-3-flash")["contents"][2:]
+    old = asked(request, "gemini-2.5-flash")["contents"][2:]
+    results = [{"functionResponse": {**response, "parts": [inline]}}, empty]
+    assert new == [{"role": "user", "parts": results}]
+    assert old == [
+        {"role": "user", "parts": [{"functionResponse": response}, empty]},
+        {"role": "user", "parts": [inline]},
     ]
 
 

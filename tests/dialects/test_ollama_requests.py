@@ -58,7 +58,7 @@ def test_parts_are_written_as_one_text_with_bare_base64_beside_it() -> None:
     note = File(b"x,y", "text/csv")
     turn = user("a", Image(b"1", "image/png"), "b", note, Image(url="data:image/png;base64,Mg=="))
     assert asked(Request(messages=(turn,)))["messages"] == [
-        {"role": "user", "content": "abx,y", "images": ["MQ==", "Mg=="]}
+        {"role": "user", "content": "a\n\nb\n\nx,y", "images": ["MQ==", "Mg=="]}
     ]
 
 

@@ -6,7 +6,14 @@ from typing import Any
 
 from understudy.dialects.table import QUIRKS, dialect_named
 from understudy.messages.parts import Image, Text, ToolCall
-from understudy.messages.request import Message, Request, assistant, tool_result, user
+from understudy.messages.request import (
+    Message,
+    Request,
+    Schema,
+    assistant,
+    tool_result,
+    user,
+)
 from understudy.providers.catalogue import VENDORS, by_name
 
 
@@ -29,6 +36,13 @@ def test_mistral_gets_its_seed_and_its_nine_letters() -> None:
     assert (body["random_seed"], "seed" in body) == (7, False)
     assert ids == [answered["tool_call_id"], "abcDEF123"]
     assert len(ids[0]) == 9
+
+
+def test_where_a_schema_may_be_ignored_it_is_said_in_words_as_well() -> None:
+    body = sent_to("llama-swap", Request((user("x"),), output=Schema({"type": "object"})))
+    assert body["response_format"]["json_schema"]["schema"] == {"type": "object"}
+    assert [turn["role"] for turn in body["messages"]] == ["system", "user"]
+    assert '{"type":"object"}' in body["messages"][0]["content"]
 
 
 def test_deepseek_gets_one_text_for_a_list_of_them() -> None:

@@ -271,7 +271,7 @@ def test_structured_output_is_a_schema_or_any_object() -> None:
         ),
         (
             {"type": "image_url", "image_url": {}},
-            Opaque("openai", {"type": "image_url", "image_url": {}}),
+            Opaque("openai", {"type": "image_url", "image_url": {}}, vital=True),
         ),
     ],
 )

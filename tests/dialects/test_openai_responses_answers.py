@@ -362,3 +362,17 @@ def test_what_others_thought_in_secret_is_no_item() -> None:
     assert [item["type"] for item in RESPONSES.write_response(answer, "m")["output"]] == [
         "message"
     ]
+
+
+def test_no_two_items_of_a_conversation_have_one_id() -> None:
+    def ids(answer: str, *, stream: bool) -> list[str]:
+        said = Response(parts=(Text("hi"), ToolCall("c", "f")), id=answer)
+        body = RESPONSES.write_response(said, "m")
+        if stream:
+            writer = RESPONSES.writer("m", id=answer)
+            told = b"".join(map(writer.write_event, (TextDelta("hi"), said.tool_calls[0], said)))
+            body = json.loads(told.rsplit(b"data: ", 1)[1])["response"]
+        return [item["id"] for item in body["output"]]
+
+    assert ids("resp_1", stream=False) == ids("resp_1", stream=True)
+    assert len({*ids("resp_1", stream=False), *ids("resp_2", stream=False)}) == 4

@@ -21,9 +21,9 @@ def test_schemas_are_found_wherever_they_lie() -> None:
         "$defs": {"a": {"multipleOf": 2}, "b": False},
     }
     assert closed(schema) == {
-        "items": {"type": "string"},
-        "anyOf": [{"type": "integer"}, True],
-        "$defs": {"a": {}, "b": False},
+        "items": {"type": "string", "description": "(minLength: 1)"},
+        "anyOf": [{"type": "integer", "description": "(maximum: 9)"}, True],
+        "$defs": {"a": {"description": "(multipleOf: 2)"}, "b": False},
     }
 
 
@@ -53,4 +53,4 @@ def test_a_schema_without_end_is_changed_as_far_as_is_reasonable(levels: int) ->
     deepest: Any = closed(schema)
     for _ in range(levels):
         deepest = deepest["items"]
-    assert deepest == ({} if levels == 100 else {"minLength": 1})
+    assert deepest == ({"description": "(minLength: 1)"} if levels == 100 else {"minLength": 1})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -28,13 +29,19 @@ Turn = Callable[[Any], Any]
 
 
 async def sent_back(
-    dialect: str, path: str, body: Turn, settings: Settings | None = None, model: str = "m"
+    dialect: str,
+    path: str,
+    body: Turn,
+    settings: Settings | None = None,
+    *,
+    model: str = "m",
+    others: Response = CALLED,
 ) -> Any:
     """What the client's own vendor is sent after a turn that another one answered.
 
     `body` makes a request of the last answer, which is None at first.
     """
-    stand_in = Fake("s").script("x", CALLED)
+    stand_in = Fake("s").script("x", others)
     async with Upstream(always()) as up:
         own = provider(dialect, up.url, "own", settings)
         async with listening(house(stand_in, own, away="s/x", back=f"own/{model}")) as near:
@@ -55,19 +62,26 @@ def messages_turn(answer: Any) -> Any:
 
 
 def test_claude_is_not_shown_the_thinking_of_others_as_its_own() -> None:
-    body = run(sent_back("anthropic", "/v1/messages", messages_turn))
+    body = run(sent_back("anthropic", "/v1/messages", messages_turn, model="claude-x"))
     asked = [block["type"] for block in body["messages"][1]["content"]]
     assert asked == ["tool_use", "tool_use"]
     assert body["metadata"] == {"unknown": 1}
 
 
-def test_claude_is_not_asked_to_go_on_thinking_where_another_had_thought() -> None:
+def test_others_who_speak_as_claude_does_are_shown_all_of_it() -> None:
+    body = run(sent_back("anthropic", "/v1/messages", messages_turn, model="glm-5"))
+    asked = [block["type"] for block in body["messages"][1]["content"]]
+    assert asked == ["thinking", "tool_use", "tool_use"]
+
+
+@pytest.mark.parametrize("others", [CALLED, replace(CALLED, parts=CALLED.parts[2:])])
+def test_claude_is_not_asked_to_go_on_thinking_where_another_had_begun(others: Response) -> None:
     thinking = {"type": "enabled", "budget_tokens": 2000}
-    body = run(
-        sent_back(
-            "anthropic", "/v1/messages", lambda a: {**messages_turn(a), "thinking": thinking}
-        )
-    )
+
+    def turn(answer: Any) -> Any:
+        return {**messages_turn(answer), "thinking": thinking}
+
+    body = run(sent_back("anthropic", "/v1/messages", turn, model="claude-x", others=others))
     assert body["thinking"] == {"type": "disabled"}
 
 
@@ -155,12 +169,12 @@ def test_mistral_gets_the_ids_of_others_in_nine_letters() -> None:
 
 def test_what_no_other_answered_goes_through_as_it_came() -> None:
     signed = {"type": "thinking", "thinking": "hm", "signature": "s"}
-    body = {"messages": [{"role": "assistant", "content": [signed]}], "model": "m"}
+    body = {"messages": [{"role": "assistant", "content": [signed]}], "model": "claude-x"}
 
     async def relayed() -> bytes:
         async with Upstream(always()) as up:
             own = provider("anthropic", up.url, "own")
-            async with listening(house(own, m="own/m")) as near:
+            async with listening(house(own, **{"claude-x": "own/claude-x"})) as near:
                 await ask(near, "POST", "/v1/messages", body)
         return up.asked[0].body
 

@@ -149,8 +149,19 @@ def test_an_answer_for_later_is_asked_of_nobody() -> None:
     run(work())
 
 
+FILE = {"role": "user", "content": [{"type": "input_file", "file_id": "file_1"}]}
+
+
 @pytest.mark.parametrize(
-    "more", [{"previous_response_id": "resp_1"}, {"conversation": {"id": "conv_1"}}]
+    "more",
+    [
+        {"previous_response_id": "resp_1"},
+        {"conversation": {"id": "conv_1"}},
+        {"prompt": {"id": "pmpt_1"}},
+        {"input": [{"type": "item_reference", "id": "msg_1"}, {"role": "user", "content": "?"}]},
+        {"input": [{"type": "compaction", "encrypted_content": "x"}]},
+        {"input": [FILE]},
+    ],
 )
 def test_what_another_api_has_kept_is_asked_of_that_one_alone(more: dict[str, object]) -> None:
     """The model would answer without the conversation, and nobody would know."""
@@ -170,6 +181,23 @@ def test_what_another_api_has_kept_is_asked_of_that_one_alone(more: dict[str, ob
                 assert asked.json.items() >= body.items()
                 heard = await served.ask("POST", RESPONSES, {"model": "b", **body})
                 assert heard.status == 503
-                assert f"{next(iter(more))} points to" in str(heard.error["message"])
+                assert " points to what another " in str(heard.error["message"])
+
+    run(work())
+
+
+def test_a_cache_of_google_s_is_asked_for_at_google_alone() -> None:
+    async def work() -> None:
+        async with Upstream(always()) as up:
+            text = provider("chats", up.url) + aliases(a="chats/m")
+            async with serving(text) as served:
+                body = {
+                    "contents": [{"parts": [{"text": "?"}]}],
+                    "cachedContent": "cachedContents/a",
+                }
+                heard = await served.ask("POST", "/v1beta/models/a:generateContent", body)
+                assert heard.status == 503
+                assert "cachedContent points to" in str(heard.error["message"])
+                assert up.asked == []
 
     run(work())

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum, IntEnum
+from itertools import pairwise
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 from uuid import UUID
 
@@ -16,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.messages.fences import unfenced
+from understudy.messages.fences import Unfencing, unfenced
 from understudy.messages.schema import decode, schema_name, schema_of
 
 
@@ -373,3 +374,24 @@ def test_only_fences_are_taken_off(text: str) -> None:
     inner = json.dumps({"text": text})
     assert unfenced(inner) == inner
     assert unfenced(f"```json\n{inner}\n```") == inner
+
+
+def in_pieces(text: str, cuts: set[int]) -> str:
+    fence = Unfencing()
+    places = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
+    said = [fence.feed(text[a:b]) for a, b in pairwise(places)]
+    return "".join(said) + fence.end()
+
+
+@given(st.text(), st.sets(st.integers(0, 99)), st.sampled_from(["", "json", "JSON5"]))
+def test_they_are_taken_off_a_text_in_pieces_too(text: str, cuts: set[int], tag: str) -> None:
+    inner = json.dumps({"text": text})
+    assert in_pieces(inner, cuts) == inner
+    assert in_pieces(f" \n```{tag}\n{inner}\n```\n", cuts) == inner
+
+
+@given(st.text(st.sampled_from("`` \n{x")), st.sets(st.integers(0, 99)))
+def test_of_a_text_in_pieces_nothing_but_fences_is_lost(text: str, cuts: set[int]) -> None:
+    said = in_pieces(text, cuts)
+    assert text.endswith(said) or said in text
+    assert said == text or text.strip().startswith("```")

@@ -49,6 +49,12 @@ def kind_of_url(url: str) -> str:
     return _SUFFIXES.get(PurePosixPath(path).suffix.lower(), "")
 
 
+def name_for(mime: str) -> str:
+    """What to call a file without a name, where one is insisted on."""
+    kind = mime.partition(";")[0].rpartition("/")[2]
+    return f"file.{'txt' if kind in ('', 'plain') else kind}"
+
+
 def as_text(data: bytes, mime: str) -> str | None:
     """The text of a textual file, None if it is no text."""
     if not mime.startswith(_TEXTUAL):

@@ -7,16 +7,21 @@ that had none on the wire writes none back.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
+from typing import TypeGuard
 
 from understudy.core.errors import InvalidRequest
 from understudy.dialects.base import Garbled
-from understudy.dialects.json_access import decode, encode
+from understudy.dialects.json_access import decode, encode, obj, text
 from understudy.messages.parts import Json, ToolCall
+from understudy.messages.request import Request, Tool
 
 _PREFIX = "made_up_"
-_FREE = ("custom", "custom_tool_call")  # what OpenAI's wires call a tool that takes free text
+# What OpenAI's wires call a call of a tool that takes free text.
+_FREE = {"openai": "custom", "responses": "custom_tool_call"}
+_NONE: frozenset[str] = frozenset()
 # A text, cut or whole, or a sign of structure.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[{}\[\],]', re.DOTALL)
 _CLOSERS = {"{": "}", "[": "]"}
@@ -35,12 +40,47 @@ def is_made_up(call_id: str) -> bool:
 def arguments_of(call: ToolCall) -> dict[str, Json]:
     """The arguments as an object; of a cut one, what is whole of it. Free text is wrapped."""
     said = call.arguments
-    if call.extra and call.extra.get("type") in _FREE:
+    if call.extra and call.extra.get("type") in _FREE.values():
         return {"input": said}
     value = _value(said)
     if value is None:
         value = {} if said.strip() in ("", "null") else _begun(said)
     return value if isinstance(value, dict) else {"input": value}
+
+
+def raw_arguments(call: ToolCall) -> str:
+    """The arguments as raw JSON text; free text is wrapped."""
+    if call.extra and call.extra.get("type") in _FREE.values():
+        return encode(arguments_of(call)).decode()
+    return call.arguments
+
+
+def free_text(definition: Mapping[str, Json]) -> dict[str, Json]:
+    """What a tool that takes free text takes on wires where all is JSON."""
+    form = obj(obj(definition.get("format")).get("grammar")) or obj(definition.get("format"))
+    grammar = text(form.get("definition"))
+    said = f"Follows this grammar ({text(form.get('syntax'))}):\n{grammar}" if grammar else ""
+    field: dict[str, Json] = {"type": "string", **({"description": said} if said else {})}
+    return {"type": "object", "properties": {"input": field}, "required": ["input"]}
+
+
+def is_free(tool: object) -> TypeGuard[Tool]:
+    """Does the tool take free text on the wire it was read from?"""
+    return isinstance(tool, Tool) and tool.extra.get("type") == "custom"
+
+
+def free_tools(request: Request) -> frozenset[str]:
+    """The names of those, if the client speaks a wire that has any."""
+    known = request.issuer in _FREE
+    return frozenset(tool.name for tool in request.tools if is_free(tool)) if known else _NONE
+
+
+def freed(call: ToolCall, issuer: str) -> ToolCall:
+    """A call told as its client asked for it: with the text alone, where we had it wrapped."""
+    value = _value(call.arguments)
+    said = value.get("input") if isinstance(value, dict) else None
+    free = said if isinstance(said, str) else call.arguments
+    return ToolCall(call.id, call.name, free, issuer, {"type": _FREE[issuer]})
 
 
 def _begun(said: str) -> Json:

@@ -19,6 +19,17 @@ def split(own: Role, parts: Iterable[Part]) -> list[tuple[Role, tuple[Part, ...]
     return [(role, tuple(run)) for role, run in runs] or [(own, ())]
 
 
+def asked(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """With a turn to answer: of nothing but system prompts the last one is the user's.
+
+    OpenAI and Ollama answer such a history; the others refuse one without turns.
+    """
+    if not messages or any(message.role != "system" for message in messages):
+        return messages
+    last = messages[-1]
+    return (*messages[:-1], Message("user", last.parts, last.extra))
+
+
 def merged(messages: Iterable[Message]) -> list[Message]:
     """Neighbours that are one turn on such a wire as one message: tool results come first.
 

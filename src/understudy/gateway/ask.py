@@ -85,6 +85,7 @@ class _Responses(_Asked, kw_only=True):
     max_output_tokens: float | None = None
     previous_response_id: str | None = None
     conversation: str | _Object | None = None
+    prompt: _Object | None = None
     background: bool | None = None
 
     def check(self) -> None:
@@ -93,16 +94,20 @@ class _Responses(_Asked, kw_only=True):
 
     @property
     def kept(self) -> str:
-        if self.previous_response_id:
-            return "previous_response_id"
-        return "conversation" if self.conversation else ""
+        fields = ("previous_response_id", "conversation", "prompt")
+        return next((name for name in fields if getattr(self, name)), "")
 
 
-class _Contents(msgspec.Struct):
+class _Contents(msgspec.Struct, rename="camel"):
     """Gemini's, which has the model in the URL."""
 
     contents: list[_Object] | _Object
     tools: list[_Object] | _Object | None = None
+    cached_content: str | None = None
+
+    @property
+    def kept(self) -> str:
+        return "cachedContent" if self.cached_content else ""
 
 
 PEEK: Callable[[bytes], Peek] = msgspec.json.Decoder(Peek).decode

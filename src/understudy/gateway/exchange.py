@@ -23,7 +23,9 @@ from understudy.dialects.openai_chat import OpenAIChat, wants_functions, wants_u
 from understudy.dialects.openai_responses import OpenAIResponses
 from understudy.driver import Cast
 from understudy.gateway.ask import Ask, Errand, with_model
+from understudy.gateway.bared import Bared
 from understudy.gateway.flows import Alike, Translated
+from understudy.gateway.freed import Freed, Freeing
 from understudy.gateway.glance import usage_of
 from understudy.gateway.hops import Hop, Streamed, Whole
 from understudy.gateway.http import Reply
@@ -235,6 +237,8 @@ class Exchange:
             raise ProviderError(response.void, message=reason, billing="maybe_billed")
         self.usage = response.usage
         told = response if self.neutral.output is None else bare_json(response)
+        if response.issuer != self.neutral.issuer:
+            told = Freeing(self.neutral).response(told)
         named = told if told.id else replace(told, id=self._answer_id())
         body = self._put(named)
         stamp = STAMPS.get(self.ask.dialect.name)
@@ -298,6 +302,12 @@ class Exchange:
         return Call(step.target.model, fitted, step.credential)
 
     def _writer(self, foreign: bool) -> StreamWriter:
+        writer = self._spoken(foreign)
+        if foreign and (freeing := Freeing(self.neutral)):
+            writer = Freed(writer, freeing)
+        return writer if self.neutral.output is None else Bared(writer)
+
+    def _spoken(self, foreign: bool) -> StreamWriter:
         ask, name = self.ask, self._answer_id()
         match ask.dialect:
             case OpenAIChat() as chat:

@@ -73,12 +73,13 @@ class Surfaces:
             )
         if len(model) > NAME_MOST:
             raise InvalidRequest(f"the path's model has more than {NAME_MOST} characters")
-        peek(request.body, CONTENTS)
+        seen = peek(request.body, CONTENTS)
         stream = VERBS[verb]
         array = stream and request.parameter("alt") != "sse"
         # Without `alt=sse` the client expects one JSON array; targets are always asked for SSE.
         dialect = dialect_named("gemini", ARRAY) if array else self.dialects["gemini"]
-        return Ask(dialect, unquote(model), stream, request.body, False, not array)
+        name, body = unquote(model), request.body
+        return Ask(dialect, name, stream, body, False, not array, kept=seen.kept)
 
 
 def is_surface(path: str) -> bool:

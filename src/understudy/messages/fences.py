@@ -9,6 +9,7 @@ from understudy.messages.parts import Part, Text
 from understudy.messages.response import Response
 
 _FENCE = "```"
+_ENDING = "`" + string.whitespace
 _TAG = string.ascii_letters + string.digits + "+-_."
 
 
@@ -31,3 +32,36 @@ def bare(response: Response) -> Response:
     others = [part for part in response.parts if not isinstance(part, Text)]
     parts: list[Part] = [*others[:at], Text(inside), *others[at:]]
     return replace(response, parts=tuple(parts))
+
+
+class Unfencing:
+    """The same for text that comes in pieces: what may be a fence is held until that is clear."""
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._fenced: bool | None = None  # None: it may still be
+
+    def feed(self, text: str) -> str:
+        """What is surely inside, so far."""
+        if self._fenced is False:
+            return text
+        self._held += text
+        if self._fenced is None:
+            self._look()
+        if self._fenced is None:
+            return ""
+        inside = self._held.rstrip(_ENDING) if self._fenced else self._held
+        self._held = self._held[len(inside) :]
+        return inside
+
+    def end(self) -> str:
+        """What was held for nothing."""
+        closed = self._fenced and self._held.strip().endswith(_FENCE)
+        return "" if closed else self._held
+
+    def _look(self) -> None:
+        said = self._held.lstrip().removeprefix("\ufeff")
+        if not said.startswith(_FENCE):
+            self._fenced = None if _FENCE.startswith(said) else False
+        elif inside := said.lstrip("`").lstrip(_TAG).lstrip():
+            self._fenced, self._held = True, inside

@@ -83,13 +83,23 @@ class ToolResult:
     def text(self) -> str:
         return "".join(part.text for part in self.content if isinstance(part, Text))
 
+    @property
+    def paragraphs(self) -> str:
+        """The texts as one, for wires that know only one."""
+        return "\n\n".join(part.text for part in self.content if isinstance(part, Text))
+
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A part only its issuer understands (a provider-run tool, a citation block), kept whole."""
+    """A part only its issuer understands (a provider-run tool, a citation block), kept whole.
+
+    `vital`: without it the question is another one (a file the vendor keeps, known by its id).
+    Then it is not left out for others: they cannot be asked at all.
+    """
 
     issuer: str
     value: Json = field(repr=False)
+    vital: bool = False
 
 
 Part = Text | Image | File | Reasoning | ToolCall | ToolResult | Opaque

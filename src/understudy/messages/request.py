@@ -66,6 +66,7 @@ class ToolChoice:
     mode: Mode = "auto"
     name: str = ""
     parallel: bool | None = None  # may the model call several tools at once
+    only: tuple[str, ...] = ()  # the tools to choose from, where that is not all of them
 
 
 @dataclass(frozen=True, slots=True)

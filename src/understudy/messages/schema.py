@@ -95,6 +95,11 @@ def instruction(schema: Wire | None) -> str:
     return f"Answer with JSON that follows this schema, and nothing else: {told}"
 
 
+def is_recursive(schema: Wire) -> bool:
+    """Does a part of it hold itself?"""
+    return bool(_Strict(schema).recursive) or "#" in _references(schema)
+
+
 class _Strict:
     """A schema being made strict. Knows which of its definitions are recursive."""
 

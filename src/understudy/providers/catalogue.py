@@ -35,6 +35,7 @@ def _local(name: str, dialect: str, base_url: str, **more: object) -> Vendor:
 _LEGACY = frozenset({"max_tokens"})  # knows max_tokens, not max_completion_tokens
 _FLAT = frozenset({"max_tokens", "flat_text"})
 _MISTRAL = frozenset({"max_tokens", "nine_letter_ids", "random_seed"})
+_STATED = frozenset({"max_tokens", "schema_stated"})  # may ignore a schema: state it as well
 
 # fmt: off
 VENDORS = (
@@ -46,8 +47,8 @@ VENDORS = (
     _local("ollama",     "ollama",    "http://localhost:11434", host_variable="OLLAMA_HOST"),
     Vendor("ollama-cloud", "ollama",  "https://ollama.com",                        ("OLLAMA_API_KEY",)),
     _local("foreman",    "ollama",    ""),
-    _local("llama-swap", "openai",    "", insecure=True, root="/v1", quirks=_LEGACY),
-    _local("llama-swaps", "openai",   "", root="/v1", quirks=_LEGACY),
+    _local("llama-swap", "openai",    "", insecure=True, root="/v1", quirks=_STATED),
+    _local("llama-swaps", "openai",   "", root="/v1", quirks=_STATED),
     Vendor("groq",       "openai",    "https://api.groq.com/openai/v1",            ("GROQ_API_KEY",)),
     Vendor("openrouter", "openai",    "https://openrouter.ai/api/v1",              ("OPENROUTER_API_KEY",), quirks=_LEGACY),
     Vendor("mistral",    "openai",    "https://api.mistral.ai/v1",                 ("MISTRAL_API_KEY",), quirks=_MISTRAL),

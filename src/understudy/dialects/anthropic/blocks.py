@@ -53,7 +53,7 @@ def _read_image(node: Node) -> Part:
             return Image(data=data, mime=mime, extra=extra)
         case "url":
             return Image(url=source["url"].text(), extra=extra)
-    return Opaque(ISSUER, node.value)
+    return Opaque(ISSUER, node.value, vital=True)
 
 
 def _read_document(node: Node) -> Part:
@@ -72,7 +72,11 @@ def _read_document(node: Node) -> Part:
         case "content" if said := _told(source["content"]):  # in chunks of the client's own
             whole = {**extra, "source": source.value}
             return File(data=said.encode(), mime="text/plain", name=name, extra=whole)
-    return Opaque(ISSUER, node.value)
+    return Opaque(ISSUER, node.value, vital=True)
+
+
+def _read_upload(node: Node) -> Part:
+    return Opaque(ISSUER, node.value, vital=True)
 
 
 def _read_search_result(node: Node) -> Part:
@@ -143,6 +147,7 @@ _READERS: dict[str, Callable[[Node], Part]] = {
     "redacted_thinking": _read_redacted,
     "tool_use": _read_call,
     "tool_result": _read_result,
+    "container_upload": _read_upload,
 }
 
 

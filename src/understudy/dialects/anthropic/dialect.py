@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from understudy.dialects.anthropic.blocks import ISSUER
 from understudy.dialects.anthropic.errors import write_error
 from understudy.dialects.anthropic.reader import AnthropicReader
@@ -16,6 +18,7 @@ from understudy.messages.request import Request
 from understudy.messages.response import Response
 
 COUNT_TOKENS_PATH = "/v1/messages/count_tokens"
+_ANSWERS_OTHERS = re.compile(rb'"tool_use_id": ?"(?!toolu_|srvtoolu_)')
 _UNSIGNED = (b'"signature":""', b'"signature": ""')  # another vendor's thinking, as we show it
 
 
@@ -28,7 +31,12 @@ class Anthropic:
         return "/v1/messages"
 
     def is_own(self, body: bytes, model: str) -> bool:
-        return all(body.find(mark) < 0 for mark in _UNSIGNED)
+        if "claude" not in model:
+            return True  # who else speaks so has signatures of its own, or none
+        if any(body.find(mark) >= 0 for mark in _UNSIGNED):
+            return False
+        # Thinking by a budget must have come before the calls that are answered now.
+        return body.find(b'"budget_tokens"') < 0 or _ANSWERS_OTHERS.search(body) is None
 
     def read_request(self, body: bytes, model: str = "", stream: bool = False) -> Inbound:
         return read_request(body, model)

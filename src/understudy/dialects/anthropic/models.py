@@ -20,6 +20,7 @@ class Habits:
 
     thinking: Literal["none", "budget", "adaptive"]
     sampling: Literal["free", "one", "none"]  # of temperature and top_p; none: not even top_k
+    begun: bool = True  # goes on with an answer that was begun for it
 
 
 # The newest row whose version is not above the model's.
@@ -27,8 +28,8 @@ _ROWS = (
     ((0, 0), Habits("none", "free")),
     ((3, 7), Habits("budget", "free")),
     ((4, 1), Habits("budget", "one")),
-    ((4, 6), Habits("adaptive", "one")),
-    ((4, 7), Habits("adaptive", "none")),
+    ((4, 6), Habits("adaptive", "one", begun=False)),
+    ((4, 7), Habits("adaptive", "none", begun=False)),
 )
 
 BUDGETS = {  # tokens of thinking for an effort, where the wire speaks in tokens

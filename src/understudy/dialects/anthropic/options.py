@@ -10,6 +10,7 @@ from understudy.dialects.anthropic.models import BUDGETS, EFFORTS, Habits, habit
 from understudy.dialects.extras import given, kept
 from understudy.dialects.json_access import Node
 from understudy.dialects.schemas import closed
+from understudy.dialects.tool_ids import fitted_user
 from understudy.messages.parts import Json, Part, Reasoning
 from understudy.messages.request import Request, Schema, ToolChoice
 
@@ -130,6 +131,7 @@ class Sampling(NamedTuple):
 def _options(request: Request, thoughts: Thoughts, sampling: Sampling) -> dict[str, Json]:
     limit, thinking, effort = thoughts
     config: dict[str, Json] = {}
+    user = request.user if request.issuer == ISSUER else fitted_user(request.user)
     if effort and effort != "none":
         config["effort"] = effort
     if (form := _write_format(request)) is not None:
@@ -143,14 +145,14 @@ def _options(request: Request, thoughts: Thoughts, sampling: Sampling) -> dict[s
         tool_choice=_write_choice(request.tool_choice),
         thinking=thinking,
         output_config=config,
-        metadata={"user_id": request.user} if request.user else None,
+        metadata={"user_id": user} if user else None,
     )
 
 
 def _own_thinking(request: Request) -> dict[str, Json] | None:
     if request.reasoning_tokens is not None:
-        if _mid_loop(request) and any(isinstance(part, Reasoning) for part in _asking(request)):
-            return {"type": "disabled"}  # another vendor's thinking, which is left out
+        if _mid_loop(request):
+            return {"type": "disabled"}  # Claude did not think before these calls
         return {"type": "enabled", "budget_tokens": request.reasoning_tokens}
     return {"type": "disabled"} if request.reasoning == "none" else None
 

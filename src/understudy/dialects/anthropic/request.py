@@ -11,18 +11,20 @@ from dataclasses import replace
 from understudy.core.errors import ProviderError
 from understudy.core.faults import Fault
 from understudy.dialects.anthropic.blocks import ISSUER, is_welcome, read_block, write_block
+from understudy.dialects.anthropic.models import habits_of
 from understudy.dialects.anthropic.options import read_options, write_options
 from understudy.dialects.base import Inbound
 from understudy.dialects.calls import Roll
 from understudy.dialects.extras import given, kept, overlaid
 from understudy.dialects.json_access import Node, obj
-from understudy.dialects.turns import merged, split
+from understudy.dialects.schemas import NO_PARAMETERS, is_open, of_object
+from understudy.dialects.tellable import tellable
+from understudy.dialects.turns import asked, merged, split
 from understudy.messages.parts import NO_EXTRA, Json, Opaque, Part, Text, ToolCall, ToolResult
 from understudy.messages.request import Message, Request, Role, ServerTool, Tool
-from understudy.messages.schema import instruction
+from understudy.messages.schema import instruction, state_schema
 
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
-_NO_PARAMETERS: dict[str, Json] = {"type": "object", "properties": {}}
 
 
 def read_request(body: bytes, model: str) -> Inbound:
@@ -82,14 +84,19 @@ def _read_tool(node: Node) -> Tool | ServerTool:
     return Tool(
         node["name"].text(),
         node["description"].opt_text() or "",
-        None if schema == _NO_PARAMETERS else schema,
+        None if schema == NO_PARAMETERS else schema,
         kept(node.obj(), ("name", "description", "input_schema")),
     )
 
 
 def write_request(request: Request, model: str, stream: bool) -> dict[str, Json]:
     same = request.issuer == ISSUER
-    top, turns = _split(request.messages, same)
+    request = tellable(request, ISSUER)
+    if not same and request.output and is_open(request.output.schema or {}):
+        request = state_schema(request)  # refused; closed, it would be another one
+    top, turns = _split(request.messages if same else asked(request.messages), same)
+    if not same:
+        turns = _open_ended(turns, model)
     body: dict[str, Json] = {"model": model, "messages": _write_turns(turns, same)}
     body |= write_options(request, model)
     body |= given(
@@ -101,6 +108,18 @@ def write_request(request: Request, model: str, stream: bool) -> dict[str, Json]
     if stream:
         body["stream"] = True
     return overlaid(body, request.extra) if same else body
+
+
+def _open_ended(turns: list[Message], model: str) -> list[Message]:
+    """An answer that was begun must not end in blanks; later models go on with none."""
+    match turns:
+        case [*before, Message(role="assistant", parts=(*parts, Text() as last)) as turn]:
+            if not habits_of(model).begun:
+                begun = f"{model} goes on with no answer that was begun"
+                raise ProviderError(Fault.UNSUPPORTED, message=begun, billing="not_sent")
+            stripped = replace(last, text=last.text.rstrip())
+            return [*before, replace(turn, parts=(*parts, stripped))]
+    return turns
 
 
 def _split(messages: tuple[Message, ...], same: bool) -> tuple[list[Message], list[Message]]:
@@ -151,7 +170,9 @@ def _write_turn(turn: Message, same: bool) -> Json:
 def _write_tool(tool: Tool | ServerTool, same: bool) -> dict[str, Json] | None:
     if isinstance(tool, ServerTool):
         return obj(tool.value) if tool.issuer == ISSUER else None
-    schema = _NO_PARAMETERS if tool.parameters is None else tool.parameters
+    schema = NO_PARAMETERS if tool.parameters is None else tool.parameters
+    if not same:
+        schema = of_object(schema)
     fields: dict[str, Json] = {"name": tool.name, **given(description=tool.description)}
     extra = tool.extra if same else NO_EXTRA
     return {**fields, "input_schema": schema, **extra}

@@ -80,7 +80,7 @@ def _read_choice(config: Node) -> tuple[ToolChoice | None, dict[str, Json]]:
         case "ANY" if len(names) == 1:
             choice, told = ToolChoice("tool", names[0]), ("mode", "allowedFunctionNames")
         case "ANY":
-            choice = ToolChoice("required")
+            choice = ToolChoice("required", only=tuple(names))
         case "NONE":
             choice = ToolChoice("none")
         case "AUTO":

@@ -151,11 +151,11 @@ def write_part(part: Part, same: bool) -> dict[str, Json]:
         case ToolCall():
             return write_call(part, same)
         case ToolResult():
-            return _write_result(part, part.extra if same else NO_EXTRA)
+            return _write_result(part, same)
         case Opaque():
             return obj(part.value)
         case Image() | File():
-            return {**_write_media(part), **(part.extra if same else NO_EXTRA)}
+            return {**_write_media(part, same), **(part.extra if same else NO_EXTRA)}
 
 
 def _signature(extra: Extra) -> Extra:
@@ -180,19 +180,20 @@ def write_call(call: ToolCall, same: bool) -> dict[str, Json]:
     return overlaid({"functionCall": {**inner, **named}}, extra)
 
 
-def _write_result(result: ToolResult, extra: Extra) -> dict[str, Json]:
+def _write_result(result: ToolResult, same: bool) -> dict[str, Json]:
+    extra = result.extra if same else NO_EXTRA
     answer: dict[str, Json] = {} if is_made_up(result.id) else given(id=result.id)
     answer["name"] = result.name
     more = obj(extra.get("functionResponse"))
     if "response" not in more:
-        answer["response"] = {"error" if result.is_error else "output": result.text}
-    media = [_write_media(part) for part in result.content if not isinstance(part, Text)]
+        answer["response"] = {"error" if result.is_error else "output": result.paragraphs}
+    media = [_write_media(part, same) for part in result.content if not isinstance(part, Text)]
     return overlaid({"functionResponse": {**answer, **given(parts=[*media])}}, extra)
 
 
-def _write_media(part: Image | File) -> dict[str, Json]:
+def _write_media(part: Image | File, same: bool) -> dict[str, Json]:
     data, mime = read_data_url(part.url) or (part.data, part.mime)
-    name = part.name if isinstance(part, File) else ""
+    name = part.name if same and isinstance(part, File) else ""  # only Vertex takes one
     if part.url and not data:
         kind = mime or kind_of_url(part.url)
         return {"fileData": given(fileUri=part.url, mimeType=kind, displayName=name)}

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from understudy.dialects.json_access import items, obj, text
+from understudy.dialects.json_access import Wire, items, obj, text
 from understudy.messages.parts import Json
 
 _CALL = "functionCall"
@@ -18,8 +18,6 @@ _PIECE = frozenset(("partialArgs", "willContinue"))
 _VALUES = ("stringValue", "numberValue", "boolValue")  # none of them: null
 _STEP = re.compile(r"""\.([^.\[\]]+)|\[(\d{1,9})\]|\[(?:'([^']*)'|"([^"]*)")\]""")
 _PATH = re.compile(rf"\$(?:{_STEP.pattern})+")
-
-Wire = dict[str, Json]
 
 
 @dataclass(slots=True)

@@ -25,8 +25,9 @@ from understudy.dialects.gemini.parts import (
     write_part,
 )
 from understudy.dialects.json_access import Node, obj
-from understudy.dialects.schemas import json_schema
-from understudy.dialects.turns import merged, split
+from understudy.dialects.schemas import json_schema, of_object
+from understudy.dialects.tellable import tellable
+from understudy.dialects.turns import asked, merged, split
 from understudy.messages.parts import NO_EXTRA, Json, Part, Text, ToolCall, ToolResult
 from understudy.messages.request import Message, Request, ServerTool, Tool
 
@@ -108,10 +109,13 @@ def _read_function(node: Node) -> Tool:
 
 def write_request(request: Request, model: str) -> dict[str, Json]:
     same = request.issuer == ISSUER
-    system = [message for message in request.messages if message.role == "system"]
-    turns = [message for message in request.messages if message.role != "system"]
+    request = tellable(request, ISSUER)
+    messages = request.messages if same else asked(request.messages)
+    system = [message for message in messages if message.role == "system"]
+    turns = [message for message in messages if message.role != "system"]
     if not is_signed(model):
         turns = [replace(turn, parts=unsigned(turn.parts)) for turn in turns]
+        turns = turns if same else list(map(_beside, turns))
     elif not same:
         turns = [replace(turn, parts=signed(turn.parts)) for turn in turns]
     body: dict[str, Json] = {"contents": _write_contents(turns, same)}
@@ -125,6 +129,22 @@ def _write_system(messages: list[Message], same: bool) -> dict[str, Json]:
     parts: list[Json] = [write_part(text, same) for text in texts if is_welcome(text, same)]
     extra = {k: v for m in messages for k, v in m.extra.items()} if same else {}
     return {"parts": parts, **extra} if parts else {}
+
+
+def _beside(message: Message) -> Message:
+    """A turn with media beside its results: within them they are new with Gemini 3."""
+    results = [part for part in message.parts if isinstance(part, ToolResult)]
+    moved = [item for part in results for item in part.content if not isinstance(item, Text)]
+    if not moved:
+        return message
+    kept = tuple(_worded(part) for part in message.parts)
+    return replace(message, parts=(*kept, *moved))
+
+
+def _worded(part: Part) -> Part:
+    if not isinstance(part, ToolResult):
+        return part
+    return replace(part, content=tuple(item for item in part.content if isinstance(item, Text)))
 
 
 def _write_contents(messages: list[Message], same: bool) -> list[Json]:
@@ -171,5 +191,7 @@ def _write_tools(request: Request, same: bool) -> list[Json]:
 def _write_function(tool: Tool, same: bool) -> dict[str, Json]:
     extra = tool.extra if same else NO_EXTRA
     schema = None if "parameters" in extra else tool.parameters
+    if not same and schema is not None and "type" not in schema:
+        schema = of_object(schema) if schema else None
     shape = {} if schema is None else {"parametersJsonSchema": obj(schema)}
     return {"name": tool.name, **given(description=tool.description), **shape, **extra}

@@ -109,7 +109,9 @@ def write_messages(messages: Iterable[Message], same: bool) -> list[Json]:
         others = [part for part in message.parts if not isinstance(part, ToolResult)]
         if others or not results:
             extra = message.extra if same else NO_EXTRA
-            written.append({"role": message.role, **write_parts(others, same), **extra})
+            # What a model said in pieces is one text; what it was told are several.
+            between = "" if message.role == "assistant" else "\n\n"
+            written.append({"role": message.role, **write_parts(others, same, between), **extra})
     return written
 
 
@@ -121,24 +123,25 @@ def _in_order(results: list[ToolResult], names: dict[str, str]) -> list[ToolResu
     return sorted(results, key=lambda result: order.get(result.id, len(order)))
 
 
-def write_parts(parts: Iterable[Part], same: bool) -> dict[str, Json]:
+def write_parts(parts: Iterable[Part], same: bool, between: str = "") -> dict[str, Json]:
     """The fields of one message. Thinking of others and what Ollama cannot know is left out."""
-    said, thought = "", ""
+    said: list[str] = []
+    thought = ""
     images: list[Json] = []
     calls: list[Json] = []
     for part in parts:
         match part:
             case Text():
-                said += part.text
+                said.append(part.text)
             case Reasoning():
                 thought += part.text if part.issuer == ISSUER else ""
             case Image():
                 images.append(_write_image(part))
             case File():
-                said += _write_file(part)
+                said.append(_write_file(part))
             case ToolCall():
                 calls.append(write_call(part, same))
-    fields: dict[str, Json] = {"content": said}
+    fields: dict[str, Json] = {"content": between.join(filter(None, said))}
     return fields | given(thinking=thought, images=images, tool_calls=calls)
 
 
@@ -166,7 +169,7 @@ def write_call(call: ToolCall, same: bool) -> dict[str, Json]:
 
 
 def _write_result(result: ToolResult, names: dict[str, str], same: bool) -> Json:
-    content = (PREFIX if result.is_error else "") + result.text
+    content = (PREFIX if result.is_error else "") + result.paragraphs
     images = [_write_image(part) for part in result.content if isinstance(part, Image)]
     files = "".join(_write_file(part) for part in result.content if isinstance(part, File))
     return {

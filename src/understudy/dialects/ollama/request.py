@@ -8,6 +8,7 @@ from understudy.dialects.base import Inbound
 from understudy.dialects.extras import given, kept, overlaid
 from understudy.dialects.json_access import Node
 from understudy.dialects.ollama.messages import ISSUER, read_messages, write_messages
+from understudy.dialects.tellable import tellable
 from understudy.messages.parts import NO_EXTRA, Json
 from understudy.messages.request import Message, Request, Schema, ServerTool, Tool, system
 from understudy.messages.schema import instruction
@@ -97,6 +98,7 @@ def write_request(
     request: Request, model: str, stream: bool, state_schema: bool
 ) -> dict[str, Json]:
     same = request.issuer == ISSUER
+    request = tellable(request, ISSUER)
     messages = request.messages
     if request.output and state_schema:
         messages = _with_instruction(messages, request.output)

@@ -6,7 +6,7 @@ we must understand are all read.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from understudy.dialects import error_body
 from understudy.dialects.base import Inbound
@@ -16,10 +16,12 @@ from understudy.dialects.openai_chat.reader import ChatReader
 from understudy.dialects.openai_chat.request import read_request, write_request
 from understudy.dialects.openai_chat.response import UNNAMED, read_response, write_response
 from understudy.dialects.openai_chat.writer import ChatWriter
+from understudy.dialects.openai_models import bent, lacks_word
 from understudy.dialects.tool_ids import nine_letter_id
 from understudy.messages.parts import Json
 from understudy.messages.request import Request
 from understudy.messages.response import Response
+from understudy.messages.schema import state_schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class OpenAIChat:
     flat_text: bool = False  # the vendor refuses text as a list of parts (DeepSeek, older vLLM)
     nine_letter_ids: bool = False  # Mistral
     random_seed: bool = False  # what Mistral calls the seed
+    state_schema: bool = False  # it may ignore a schema: say it in words as well (contract M5)
 
     name = ISSUER
 
@@ -47,6 +50,11 @@ class OpenAIChat:
         return Inbound(named, wanted, read_request(root))
 
     def write_request(self, request: Request, model: str, stream: bool) -> Wire:
+        foreign = request.issuer != ISSUER
+        if request.output and (self.state_schema or (foreign and _is_wordless(request))):
+            request = replace(state_schema(request), output=request.output)
+        if foreign:
+            request = bent(request, model)
         body: Wire = {"model": model, **write_request(request)}
         if stream:
             body["stream"] = True
@@ -103,6 +111,11 @@ class OpenAIChat:
         if self.nine_letter_ids:
             _shorten(turn)
         return turn
+
+
+def _is_wordless(request: Request) -> bool:
+    wants_json = request.output is not None and request.output.schema is None
+    return wants_json and lacks_word(request.messages)
 
 
 def wants_usage(request: Request) -> bool:

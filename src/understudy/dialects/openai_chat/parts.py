@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from understudy.dialects.blobs import as_text, read_base64
-from understudy.dialects.calls import made_up, spelled
+from understudy.dialects.blobs import as_text, name_for, read_base64
+from understudy.dialects.calls import made_up, raw_arguments, spelled
 from understudy.dialects.data_url import file_at, image_at, write_data_url
 from understudy.dialects.input_audio import read_input_audio, write_input_audio
 from understudy.dialects.json_access import encode, items, obj, text, without
@@ -41,8 +41,10 @@ def read_part(value: Json) -> Part | None:
     if isinstance(value, str):
         return Text(value) if value else None
     item = obj(value)
-    read = _READERS.get(text(item.get("type")))
-    return (read(item) if read else None) or (Opaque(ISSUER, value) if value else None)
+    kind = text(item.get("type"))
+    read = _READERS.get(kind)
+    known = read(item) if read else None
+    return known or (Opaque(ISSUER, value, vital=kind in _MEDIA) if value else None)
 
 
 def _read_text(item: dict[str, Json]) -> Part | None:
@@ -93,6 +95,9 @@ _READERS: dict[str, Callable[[dict[str, Json]], Part | None]] = {
     "thinking": _read_thinking,
 }
 
+# What of these we cannot read is known to the vendor by an id.
+_MEDIA = frozenset(("image_url", "input_audio", "file", "document_url", "video_url"))
+
 
 def write_part(part: Part, same: bool) -> Json:
     """A typed part, or None for what has no place here. `same`: the extras are this wire's."""
@@ -112,9 +117,6 @@ def write_part(part: Part, same: bool) -> Json:
 
 
 def _write_file(part: File, same: bool) -> Json:
-    said = None if same else as_text(part.data, part.mime)
-    if said is not None:  # OpenAI itself takes no file here but a PDF, and others not even that
-        return {"type": "text", "text": said}
     if part.mime.startswith("audio/") and part.data:
         return write_input_audio(part)
     url = part.url or (write_data_url(part.data, part.mime) if part.data else "")
@@ -122,7 +124,10 @@ def _write_file(part: File, same: bool) -> Json:
         return None
     if part.mime.startswith("video/"):
         return {"type": "video_url", "video_url": {"url": url}}
-    named: dict[str, Json] = {"filename": part.name} if part.name else {}
+    if not same and (said := as_text(part.data, part.mime)):
+        return {"type": "text", "text": said}  # of files OpenAI takes PDFs only
+    name = part.name if same else part.name or name_for(part.mime)
+    named: dict[str, Json] = {"filename": name} if name else {}
     return {"type": "file", "file": {"file_data": url, **named}}
 
 
@@ -189,7 +194,7 @@ def write_call(call: ToolCall, same: bool) -> dict[str, Json]:
     if extra.pop("type", "") == "custom":
         inner: dict[str, Json] = {"name": call.name, "input": call.arguments}
         return {"id": call.id, "type": "custom", "custom": inner, **extra}
-    inner = {"name": call.name, "arguments": call.arguments}
+    inner = {"name": call.name, "arguments": raw_arguments(call)}
     return {"id": call.id, "type": "function", "function": inner, **extra}
 
 

@@ -7,13 +7,17 @@ option still has the value they spell.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from understudy.dialects.json_access import Node, Wire, obj, without
+from understudy.dialects.calls import free_text, is_free
+from understudy.dialects.json_access import Node, Wire, obj, text, without
 from understudy.dialects.openai_chat.messages import read_messages, write_messages
 from understudy.dialects.openai_chat.parts import ISSUER
+from understudy.dialects.schemas import of_object
 from understudy.dialects.spelling import Spelling, unsaid
+from understudy.dialects.tellable import tellable
+from understudy.dialects.tool_ids import fitted_user
 from understudy.messages.parts import NO_EXTRA, Extra, Json
 from understudy.messages.request import Request, Schema, ServerTool, Tool, ToolChoice
 
@@ -103,6 +107,10 @@ def _read_tools(root: Node) -> tuple[Tool | ServerTool, ...]:
 
 
 def _read_tool(node: Node) -> Tool | ServerTool:
+    if node["type"].value == "custom" and isinstance(node["custom"].value, dict):
+        inner = node["custom"]
+        said = inner["description"].opt_text() or ""
+        return Tool(inner["name"].text(), said, free_text(inner.obj()), node.obj())
     if node["type"].value != "function" or not isinstance(node["function"].value, dict):
         return ServerTool(ISSUER, node.value)
     return _read_function(node["function"], without(node.obj(), ("type", "function")))
@@ -125,9 +133,24 @@ def _read_choice(root: Node) -> ToolChoice | None:
             return ToolChoice(mode, parallel=parallel)
         case "any":  # Mistral's word
             return ToolChoice("required", parallel=parallel)
-        case {"type": "function", "function": {"name": str(name)}} | {"name": str(name)}:
+        case (
+            {"type": "function", "function": {"name": str(name)}}
+            | {"type": "custom", "custom": {"name": str(name)}}
+            | {"name": str(name)}
+        ):
             return ToolChoice("tool", name, parallel)
+        case {
+            "type": "allowed_tools",
+            "allowed_tools": {"mode": "auto" | "required" as mode, "tools": list(tools)},
+        }:
+            return ToolChoice(mode, parallel=parallel, only=tuple(_names(tools)))
     return None if parallel is None else ToolChoice(parallel=parallel)
+
+
+def _names(tools: list[Json]) -> Iterator[str]:
+    for tool in map(obj, tools):
+        if name := text(obj(tool.get(text(tool.get("type")))).get("name")):
+            yield name
 
 
 def _read_output(root: Node) -> Schema | None:
@@ -181,6 +204,7 @@ _SPELLING = Spelling(_LEGACY.options - {"tools", "functions"}, read_options, _OT
 
 def write_request(request: Request) -> Wire:
     same = request.issuer == ISSUER
+    request = tellable(request, ISSUER)
     body: Wire = {"messages": write_messages(request.messages, same), **write_options(request)}
     if not same:
         return body
@@ -200,8 +224,8 @@ def write_options(request: Request) -> Wire:
     budget = request.reasoning_tokens if same else None
     fields: Wire = {
         "tools": tools or None,
-        # Choosing among tools that were all left out is refused.
-        **(_write_choice(request.tool_choice) if tools or not request.tools else {}),
+        # Choosing among no tools is refused.
+        **(_write_choice(request.tool_choice) if tools or (same and not request.tools) else {}),
         "response_format": _write_output(request.output),
         "max_completion_tokens": request.max_tokens,
         "temperature": request.temperature,
@@ -209,7 +233,7 @@ def write_options(request: Request) -> Wire:
         "top_k": request.top_k if same else None,
         "stop": list[Json](request.stop) or None,
         "seed": request.seed,
-        "user": request.user,
+        "user": request.user if same else fitted_user(request.user),
         "reasoning_effort": request.reasoning if budget is None else None,
         "reasoning": _write_budget(request.reasoning, budget),
     }
@@ -226,12 +250,14 @@ def _write_budget(effort: str | None, budget: int | None) -> Json:
 def _write_tool(tool: Tool | ServerTool, same: bool) -> Json:
     if isinstance(tool, ServerTool):
         return tool.value if tool.issuer == ISSUER else None
+    if same and is_free(tool):
+        return {**tool.extra, "custom": {**obj(tool.extra.get("custom")), "name": tool.name}}
     extra = dict(tool.extra) if same else {}
     inner: Wire = {**obj(extra.pop("function", None)), "name": tool.name}
     if tool.description:
         inner["description"] = tool.description
     if tool.parameters is not None:
-        inner["parameters"] = tool.parameters
+        inner["parameters"] = tool.parameters if same else of_object(tool.parameters)
     return {**extra, "type": "function", "function": inner}
 
 
@@ -239,7 +265,11 @@ def _write_choice(choice: ToolChoice | None) -> Wire:
     if choice is None:
         return {}
     fields: Wire = {"parallel_tool_calls": choice.parallel}
-    if choice.mode == "tool":
+    if choice.only:
+        named: list[Json] = [{"type": "function", "function": {"name": n}} for n in choice.only]
+        allowed: Wire = {"mode": choice.mode, "tools": named}
+        fields["tool_choice"] = {"type": "allowed_tools", "allowed_tools": allowed}
+    elif choice.mode == "tool":
         fields["tool_choice"] = {"type": "function", "function": {"name": choice.name}}
     elif choice.mode != "auto" or choice.parallel is None:
         fields["tool_choice"] = choice.mode

@@ -6,10 +6,11 @@ long as the part still says the same. Items we have no noun for become `Opaque`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from understudy.dialects.blobs import read_base64, to_base64
-from understudy.dialects.calls import made_up, spelled
+from understudy.dialects.calls import made_up, raw_arguments, spelled
 from understudy.dialects.json_access import Wire, items, obj, text, without
 from understudy.dialects.tool_ids import fitted_id
 from understudy.messages.parts import Image, Json, Opaque, Part, Reasoning, Text, ToolCall
@@ -19,11 +20,20 @@ LONGEST_ID = 64  # of a call; OpenAI refuses longer ones
 OURS = "_understudy_"  # in the ids of items we had to name ourselves
 _CUSTOM = "custom_tool_call"
 _PICTURE = "image_generation_call"
+# Turns of the history that OpenAI alone has, or alone can read.
+_KEPT = frozenset(("item_reference", "compaction", "compaction_summary", "context_compaction"))
+
+_STRANGE = re.compile(r"[^a-zA-Z0-9]")
 
 
-def item_id(prefix: str, index: int) -> str:
+def place_of(answer: str, index: int) -> str:
+    """Which item of which answer: clients know items by their ids, over many answers."""
+    return f"{_STRANGE.sub('', answer.removeprefix('resp_'))[-24:]}_{index}"
+
+
+def item_id(prefix: str, place: str) -> str:
     """An id for an item whose maker gave none; told by its middle when it comes back."""
-    return f"{prefix}{OURS}{index}"
+    return f"{prefix}{OURS}{place}"
 
 
 def named_by_us(item: Wire) -> bool:
@@ -37,7 +47,7 @@ def read_item(item: Wire, *place: str | int) -> Part | None:
     """
     kind = text(item.get("type")) or "message"
     read = _READERS.get(kind)
-    return read(item, *place) if read else Opaque(ISSUER, item)
+    return read(item, *place) if read else Opaque(ISSUER, item, vital=kind in _KEPT)
 
 
 def _read_message(item: Wire, *place: str | int) -> Part | None:
@@ -136,38 +146,38 @@ def write_item(part: Part, same: bool) -> Wire | None:
     return None
 
 
-def write_output(part: Part, index: int, same: bool) -> Wire | None:
+def write_output(part: Part, place: str, same: bool) -> Wire | None:
     """An item of an answer, with the ids and states a client expects."""
     match part:
         case Text():
             as_it_came = same and bool(part.extra) and message_text(dict(part.extra)) == part.text
-            return dict(part.extra) if as_it_came else spoken(part.text, index)
+            return dict(part.extra) if as_it_came else spoken(part.text, place)
         case Reasoning() if part.text or part.issuer == ISSUER:
-            return _write_reasoning(part, {"id": item_id("rs", index)})
+            return _write_reasoning(part, {"id": item_id("rs", place)})
         case ToolCall():
-            named: Wire = {"id": item_id("fc", index), "status": "completed"}
+            named: Wire = {"id": item_id("fc", place), "status": "completed"}
             return {**named, **_write_call(part, part.id, same)}
         case Image() if part.data:
             extra = dict(part.extra) if same else {}
-            named = {"id": item_id("ig", index), "type": _PICTURE, "status": "completed"}
+            named = {"id": item_id("ig", place), "type": _PICTURE, "status": "completed"}
             return {**named, **extra, "result": to_base64(part.data)}
         case Opaque() if part.issuer == ISSUER:
             return obj(part.value)
     return None
 
 
-def spoken(said: str, index: int) -> Wire:
+def spoken(said: str, place: str) -> Wire:
     content: Wire = {"type": "output_text", "text": said, "annotations": [], "logprobs": []}
-    return _message(content, index)
+    return _message(content, place)
 
 
-def refused(said: str, index: int) -> Wire:
-    return _message({"type": "refusal", "refusal": said}, index)
+def refused(said: str, place: str) -> Wire:
+    return _message({"type": "refusal", "refusal": said}, place)
 
 
-def _message(content: Wire, index: int) -> Wire:
+def _message(content: Wire, place: str) -> Wire:
     return {
-        "id": item_id("msg", index),
+        "id": item_id("msg", place),
         "type": "message",
         "status": "completed",
         "role": "assistant",
@@ -195,5 +205,5 @@ def _write_call(call: ToolCall, call_id: str, same: bool) -> Wire:
     extra = dict(call.extra) if own else {}
     if extra.get("type") == _CUSTOM:
         return {**extra, "call_id": call_id, "name": call.name, "input": call.arguments}
-    fields: Wire = {"call_id": call_id, "name": call.name, "arguments": call.arguments}
+    fields: Wire = {"call_id": call_id, "name": call.name, "arguments": raw_arguments(call)}
     return {"type": "function_call", **fields, **extra}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from understudy.dialects.blobs import name_for
 from understudy.dialects.data_url import file_at, image_at, write_data_url
 from understudy.dialects.failed_tools import marked, unmarked
 from understudy.dialects.input_audio import read_input_audio, write_input_audio
@@ -122,8 +123,9 @@ def _read_content(content: Json) -> list[Part]:
 
 
 def _read_part(part: Wire) -> Part:
-    read = _READERS.get(text(part.get("type")))
-    return (read(part) if read else None) or Opaque(ISSUER, part)
+    kind = text(part.get("type"))
+    read = _READERS.get(kind)
+    return (read(part) if read else None) or Opaque(ISSUER, part, vital=kind in _MEDIA)
 
 
 def _read_text(part: Wire) -> Part | None:
@@ -149,17 +151,25 @@ _READERS: dict[str, Callable[[Wire], Part | None]] = {
     "input_audio": read_input_audio,
 }
 
+# What of these we cannot read is known to the vendor by an id.
+_MEDIA = frozenset(("input_image", "input_file", "input_audio"))
+
 
 def write_input(messages: tuple[Message, ...], same: bool) -> tuple[str, list[Json]]:
     """(instructions, items). `same`: this dialect read the request, its extras may go back."""
     instructions = ""
-    if messages and _is_instructions(messages[0]) and not (same and messages[0].extra):
+    if messages and _is_instructions(messages[0]) and not _stays(messages, same):
         instructions, messages = messages[0].text, messages[1:]
     custom = {c.id for m in messages for c in m.tool_calls if is_custom(c)}
     wires: list[Json] = []
     for message in messages:
         wires += _write_turn(message, same, custom)
     return instructions, wires
+
+
+def _stays(messages: tuple[Message, ...], same: bool) -> bool:
+    """Whether the first prompt is among the items: as it came, or since none are refused."""
+    return bool(messages[0].extra) if same else len(messages) == 1
 
 
 def _is_instructions(message: Message) -> bool:
@@ -234,18 +244,20 @@ def write_part(part: Part, same: bool) -> Json:
             url = part.url or write_data_url(part.data, part.mime)
             return {"type": "input_image", "image_url": url, **(part.extra if same else {})}
         case File():
-            return _write_file(part)
+            return _write_file(part, same)
         case Opaque() if part.issuer == ISSUER:
             return part.value
     return None
 
 
-def _write_file(part: File) -> Json:
+def _write_file(part: File, same: bool) -> Json:
     if part.mime.startswith("audio/") and part.data:
         return write_input_audio(part)
-    named: Wire = {"filename": part.name} if part.name else {}
+    name = part.name if same else part.name or name_for(part.mime)
+    named: Wire = {"filename": name} if name else {}
     if part.data:
         return {"type": "input_file", "file_data": write_data_url(part.data, part.mime), **named}
+    named = named if part.name else {}  # an address is name enough
     return {"type": "input_file", "file_url": part.url, **named} if part.url else None
 
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from understudy.dialects.json_access import Node, Wire, without
+from understudy.dialects.calls import free_text, is_free
+from understudy.dialects.json_access import Node, Wire, obj, text, without
+from understudy.dialects.openai_models import lacks_word
 from understudy.dialects.openai_responses.items import ISSUER
 from understudy.dialects.openai_responses.messages import read_input, write_input
+from understudy.dialects.schemas import of_object
 from understudy.dialects.spelling import Spelling, unsaid
+from understudy.dialects.tellable import tellable
+from understudy.dialects.tool_ids import fitted_user
 from understudy.messages.parts import NO_EXTRA, Json
-from understudy.messages.request import Request, Schema, ServerTool, Tool, ToolChoice
+from understudy.messages.request import Message, Request, Schema, ServerTool, Tool, ToolChoice
+from understudy.messages.schema import instruction
 
+_LEAST_TOKENS = 16  # of an answer; OpenAI refuses a lower limit
 _ENVELOPE = frozenset(("model", "input", "stream", "tools", "instructions"))
 
 
@@ -61,6 +68,9 @@ def _within(node: Node, key: str) -> Node:
 
 
 def _read_tool(node: Node) -> Tool | ServerTool:
+    if node["type"].value == "custom":
+        said = node["description"].opt_text() or ""
+        return Tool(node["name"].text(), said, free_text(node.obj()), node.obj())
     if node["type"].value != "function":
         node.obj()
         return ServerTool(ISSUER, node.value)
@@ -77,8 +87,11 @@ def _read_choice(root: Node) -> ToolChoice | None:
     match root["tool_choice"].value:
         case "auto" | "none" | "required" as mode:
             return ToolChoice(mode, parallel=parallel)
-        case {"type": "function", "name": str(name)}:
+        case {"type": "function" | "custom", "name": str(name)}:
             return ToolChoice("tool", name, parallel)
+        case {"type": "allowed_tools", "mode": "auto" | "required" as mode, "tools": list(tools)}:
+            only = tuple(filter(None, (text(obj(tool).get("name")) for tool in tools)))
+            return ToolChoice(mode, parallel=parallel, only=only)
     return None if parallel is None else ToolChoice(parallel=parallel)
 
 
@@ -117,17 +130,25 @@ _SPELLING = Spelling(
 
 def write_request(request: Request) -> Wire:
     same = request.issuer == ISSUER
+    request = tellable(request, ISSUER)
     instructions, said = write_input(request.messages, same)
     body: Wire = {"input": said, **write_options(request)}
     if instructions:
         body["instructions"] = instructions
     if not same:
+        if request.output and request.output.schema is None and lacks_word(_turns(request)):
+            body["input"] = [{"role": "system", "content": instruction(None)}, *said]
         return body
     if said == [{"role": "user", "content": request.extra.get("input")}]:
         body["input"] = request.extra["input"]
     if not said and "prompt" in request.extra:
         del body["input"]  # all of it is in the stored prompt
     return _SPELLING.over(body, request.extra)
+
+
+def _turns(request: Request) -> list[Message]:
+    """Without `instructions`, where the word is not looked for."""
+    return [message for message in request.messages if message.role != "system"]
 
 
 def write_options(request: Request) -> Wire:
@@ -140,25 +161,31 @@ def write_options(request: Request) -> Wire:
         # Choosing among tools that were all left out is refused.
         **(_write_choice(request.tool_choice) if tools or not request.tools else {}),
         "text": {"format": form} if form else None,
-        "max_output_tokens": request.max_tokens,
+        "max_output_tokens": request.max_tokens if same else _most(request.max_tokens),
         "temperature": request.temperature,
         "top_p": request.top_p,
         "reasoning": {"effort": request.reasoning} if request.reasoning else None,
-        "user": request.user,
+        "user": request.user if same else fitted_user(request.user),
     }
     return {key: value for key, value in fields.items() if value is not None}
+
+
+def _most(tokens: int | None) -> int | None:
+    return None if tokens is None else max(tokens, _LEAST_TOKENS)
 
 
 def _write_tool(tool: Tool | ServerTool, same: bool) -> Json:
     if isinstance(tool, ServerTool):
         return tool.value if tool.issuer == ISSUER else None
+    if same and is_free(tool):
+        return {**tool.extra, "name": tool.name}
     # Unless told otherwise this API makes schemas strict, and with that optional fields required.
     fields: Wire = dict(tool.extra) if same else {"strict": False}
     fields |= {"type": "function", "name": tool.name}
     if tool.description:
         fields["description"] = tool.description
     if tool.parameters is not None:
-        fields["parameters"] = tool.parameters
+        fields["parameters"] = tool.parameters if same else of_object(tool.parameters)
     return fields
 
 
@@ -166,7 +193,10 @@ def _write_choice(choice: ToolChoice | None) -> Wire:
     if choice is None:
         return {}
     fields: Wire = {"parallel_tool_calls": choice.parallel}
-    if choice.mode == "tool":
+    if choice.only:
+        named: list[Json] = [{"type": "function", "name": name} for name in choice.only]
+        fields["tool_choice"] = {"type": "allowed_tools", "mode": choice.mode, "tools": named}
+    elif choice.mode == "tool":
         fields["tool_choice"] = {"type": "function", "name": choice.name}
     elif choice.mode != "auto" or choice.parallel is None:
         fields["tool_choice"] = choice.mode

@@ -7,6 +7,7 @@ from understudy.dialects.error_body import error_in, wire_error
 from understudy.dialects.json_access import Wire, decode, items, obj, text, whole
 from understudy.dialects.openai_responses.items import (
     ISSUER,
+    place_of,
     plain,
     read_item,
     refusal_text,
@@ -80,7 +81,7 @@ def _read_parts(output: list[Wire], place: str) -> list[Part]:
         part = read_item(item, place, index)
         if part is None or (isinstance(part, ToolCall) and not part.name):
             continue
-        again = write_output(plain(part), index, same=True)
+        again = write_output(plain(part), place_of(place, index), same=True)
         parts.append(plain(part) if again == item else part)
     return parts
 
@@ -129,14 +130,15 @@ def write_response(response: Response, model: str) -> Wire:
 
 
 def write_items(response: Response) -> list[Wire]:
+    answer = response.id or UNNAMED
     same = response.issuer == ISSUER
     written: list[Wire] = []
     for part in response.parts:
-        item = write_output(part, len(written), same)
+        item = write_output(part, place_of(answer, len(written)), same)
         if item is not None:
             written.append(item)
     if response.refusal and not any(map(refusal_text, written)):
-        written.append(refused(response.refusal, len(written)))
+        written.append(refused(response.refusal, place_of(answer, len(written))))
     return written
 
 

@@ -12,6 +12,7 @@ from understudy.dialects.json_access import Wire, encode, text
 from understudy.dialects.openai_responses.items import (
     ISSUER,
     item_id,
+    place_of,
     refused,
     spoken,
     write_output,
@@ -75,10 +76,14 @@ class ResponsesWriter:
     def _index(self) -> int:
         return len(self._output)
 
+    @property
+    def _place(self) -> str:
+        return place_of(self.id, self._index)
+
     def _at(self, prefix: str) -> Wire:
         """Which item and which part of it: we write one part an item."""
         inner = "summary_index" if prefix == "rs" else "content_index"
-        return {"item_id": item_id(prefix, self._index), "output_index": self._index, inner: 0}
+        return {"item_id": item_id(prefix, self._place), "output_index": self._index, inner: 0}
 
     def _grow(self, kind: str, said: str) -> bytes:
         written = b"" if self._open == kind else self._close() + _OPENERS[kind](self)
@@ -91,13 +96,13 @@ class ResponsesWriter:
         return written + self._event("response.output_text.delta", fields)
 
     def _open_message(self) -> bytes:
-        item = {**spoken("", self._index), "status": "in_progress", "content": []}
+        item = {**spoken("", self._place), "status": "in_progress", "content": []}
         blank: Wire = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
         part = {**self._at("msg"), "part": blank}
         return self._added(item) + self._event("response.content_part.added", part)
 
     def _open_reasoning(self) -> bytes:
-        item: Wire = {"id": item_id("rs", self._index), "type": "reasoning", "summary": []}
+        item: Wire = {"id": item_id("rs", self._place), "type": "reasoning", "summary": []}
         blank: Wire = {"type": "summary_text", "text": ""}
         part = {**self._at("rs"), "part": blank}
         return self._added(item) + self._event("response.reasoning_summary_part.added", part)
@@ -110,7 +115,7 @@ class ResponsesWriter:
         return self._close_reasoning(said) if kind == "reasoning" else b""
 
     def _close_message(self, said: str) -> bytes:
-        item, at = spoken(said, self._index), self._at("msg")
+        item, at = spoken(said, self._place), self._at("msg")
         part: Wire = {"type": "output_text", "text": said, "annotations": [], "logprobs": []}
         return (
             self._event("response.output_text.done", {**at, "text": said, "logprobs": []})
@@ -129,7 +134,7 @@ class ResponsesWriter:
         )
 
     def _call(self, call: ToolCall) -> bytes:
-        item = write_output(call, self._index, same=False) or {}
+        item = write_output(call, self._place, same=False) or {}
         if item["type"] != "function_call":
             return self._whole(item)
         at: Wire = {"item_id": item["id"], "output_index": self._index}
@@ -145,7 +150,7 @@ class ResponsesWriter:
         )
 
     def _refusal(self, said: str) -> bytes:
-        item, at = refused(said, self._index), self._at("msg")
+        item, at = refused(said, self._place), self._at("msg")
         blank: Wire = {"type": "refusal", "refusal": ""}
         part: Wire = {"type": "refusal", "refusal": said}
         return (
@@ -192,13 +197,13 @@ class ResponsesWriter:
                 return self._close() + self._call(part)
             case Image() | Opaque():
                 closing = self._close()
-                item = write_output(part, self._index, same)
+                item = write_output(part, self._place, same)
                 return closing + (self._whole(item) if item else b"")
         return b""
 
     def _final(self, response: Response) -> list[Wire]:
         """The items as streamed, or as the answer has them when that is the same and more."""
-        whole_items = write_items(response)
+        whole_items = write_items(replace(response, id=self.id))
         kinds = [text(item.get("type")) for item in whole_items]
         return whole_items if kinds == [item["type"] for item in self._output] else self._output
 
