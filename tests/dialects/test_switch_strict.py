@@ -298,10 +298,11 @@ def test_users_are_named_as_every_vendor_takes_it(name: str) -> None:
     assert told(plain, "anthropic")["metadata"] == {"user_id": "user_7-a"}
 
 
-def test_a_limit_is_no_lower_than_responses_take_it() -> None:
+def test_a_limit_is_no_lower_than_openais_responses_take_it() -> None:
     body = {"max_tokens": 1, "messages": [HI]}
-    assert switched("anthropic", body, "responses")["max_output_tokens"] == 16
-    assert switched("anthropic", body, "openai")["max_completion_tokens"] == 1
+    assert switched("anthropic", body, "responses", "gpt-5.5")["max_output_tokens"] == 16
+    assert switched("anthropic", body, "responses", "llama")["max_output_tokens"] == 1
+    assert switched("anthropic", body, "openai", "gpt-5.5")["max_completion_tokens"] == 1
 
 
 @pytest.mark.parametrize("name", ["openai", "responses"])

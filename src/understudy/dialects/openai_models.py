@@ -17,6 +17,7 @@ from understudy.messages.request import Message, Request
 from understudy.messages.schema import state_schema
 
 _NAME = re.compile(r"(?:^|/)(o|gpt-)(\d)(?:\.(\d+))?o?(?=$|[-:@])(?!.*oss)")
+_LEAST = 16  # tokens; its Responses API refuses a lower limit
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
@@ -70,6 +71,14 @@ def bent(request: Request, model: str) -> Request:
     if choice and choice.parallel is not None and not habits.parallel:
         request = replace(request, tool_choice=replace(choice, parallel=None))
     return request
+
+
+def afforded(request: Request, model: str) -> Request:
+    """The request with as long an answer as the Responses API grants at least."""
+    limit = request.max_tokens
+    if limit is None or limit >= _LEAST or habits_of(model) is None:
+        return request
+    return replace(request, max_tokens=_LEAST)
 
 
 def lacks_word(messages: Iterable[Message]) -> bool:

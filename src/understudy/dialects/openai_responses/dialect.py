@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from understudy.dialects import error_body
 from understudy.dialects.base import Inbound
 from understudy.dialects.json_access import Node, Wire
-from understudy.dialects.openai_models import bent
+from understudy.dialects.openai_models import afforded, bent
 from understudy.dialects.openai_responses.items import ISSUER, OURS
 from understudy.dialects.openai_responses.reader import ResponsesReader
 from understudy.dialects.openai_responses.request import read_request, write_request
@@ -40,7 +40,7 @@ class OpenAIResponses:
 
     def write_request(self, request: Request, model: str, stream: bool) -> Wire:
         if request.issuer != ISSUER:
-            request = bent(request, model)
+            request = afforded(bent(request, model), model)
         body: Wire = {"model": model, **write_request(request)}
         return {**body, "stream": True} if stream else body
 

@@ -15,7 +15,6 @@ from understudy.messages.parts import NO_EXTRA, Json
 from understudy.messages.request import Message, Request, Schema, ServerTool, Tool, ToolChoice
 from understudy.messages.schema import instruction
 
-_LEAST_TOKENS = 16  # of an answer; OpenAI refuses a lower limit
 _ENVELOPE = frozenset(("model", "input", "stream", "tools", "instructions"))
 
 
@@ -161,17 +160,13 @@ def write_options(request: Request) -> Wire:
         # Choosing among tools that were all left out is refused.
         **(_write_choice(request.tool_choice) if tools or not request.tools else {}),
         "text": {"format": form} if form else None,
-        "max_output_tokens": request.max_tokens if same else _most(request.max_tokens),
+        "max_output_tokens": request.max_tokens,
         "temperature": request.temperature,
         "top_p": request.top_p,
         "reasoning": {"effort": request.reasoning} if request.reasoning else None,
         "user": request.user if same else fitted_user(request.user),
     }
     return {key: value for key, value in fields.items() if value is not None}
-
-
-def _most(tokens: int | None) -> int | None:
-    return None if tokens is None else max(tokens, _LEAST_TOKENS)
 
 
 def _write_tool(tool: Tool | ServerTool, same: bool) -> Json:
