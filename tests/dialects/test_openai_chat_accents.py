@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from understudy.dialects.json_access import encode
+from understudy.dialects.openai_chat import OpenAIChat
 from understudy.dialects.table import QUIRKS, dialect_named
 from understudy.messages.parts import Image, Text, ToolCall
 from understudy.messages.request import (
@@ -17,9 +21,9 @@ from understudy.messages.request import (
 from understudy.providers.catalogue import VENDORS, by_name
 
 
-def sent_to(vendor: str, request: Request) -> Any:
+def sent_to(vendor: str, request: Request, stream: bool = False) -> Any:
     row = by_name()[vendor]
-    return dialect_named(row.dialect, row.quirks).write_request(request, "m", False)
+    return dialect_named(row.dialect, row.quirks).write_request(request, "m", stream)
 
 
 def test_a_vendor_that_knows_max_tokens_only_gets_that() -> None:
@@ -36,6 +40,70 @@ def test_mistral_gets_its_seed_and_its_nine_letters() -> None:
     assert (body["random_seed"], "seed" in body) == (7, False)
     assert ids == [answered["tool_call_id"], "abcDEF123"]
     assert len(ids[0]) == 9
+
+
+def test_mistral_is_spared_what_it_refuses_and_keeps_what_is_its_own() -> None:
+    """It answers 422 to any field it does not know, and asks for no usage to tell it."""
+    said = {"role": "assistant", "content": "a", "refusal": None, "reasoning_content": "hm"}
+    asked = {
+        "messages": [{"role": "user", "name": "ann", "content": "x"}, said],
+        **{"model": "m", "store": False, "user": "ann", "safe_prompt": True},
+    }
+    request = OpenAIChat().read_request(encode(asked)).request
+    body = sent_to("mistral", request, stream=True)
+    assert body["messages"] == [
+        {"role": "user", "content": "x"},
+        {"role": "assistant", "content": "a"},
+    ]
+    assert {name: body[name] for name in body if name != "messages"} == {
+        "model": "m",
+        "stream": True,
+        "safe_prompt": True,
+    }
+
+
+def test_groq_is_spared_what_it_refuses_and_told_to_tell_usage() -> None:
+    thought = {"reasoning": "hm", "reasoning_content": "hm"}
+    said = {"role": "assistant", "content": "a", "annotations": [], **thought}
+    result = {"role": "tool", "tool_call_id": "1", "name": "f", "content": "b"}
+    asked = {"model": "m", "store": True, "user": "ann", "messages": [said, result]}
+    body = sent_to("groq", OpenAIChat().read_request(encode(asked)).request, stream=True)
+    assert body["messages"] == [
+        {"role": "assistant", "content": "a", "reasoning": "hm"},
+        {"role": "tool", "tool_call_id": "1", "name": "f", "content": "b"},
+    ]
+    assert (body["user"], "store" in body) == ("ann", False)
+    assert body["stream_options"] == {"include_usage": True}
+
+
+def turn_with(name: str) -> dict[str, Any]:
+    return {"messages": [{"role": "assistant", "content": "a", name: "x"}]}
+
+
+@pytest.mark.parametrize(
+    ("vendor", "field", "relayed"),
+    [
+        ("groq", {"stream_options": {"include_usage": True}, "seed": 1, "user": "u"}, True),
+        ("groq", {"prompt_cache_key": "k"}, False),
+        ("groq", turn_with("reasoning_content"), False),
+        ("groq", turn_with("reasoning"), True),
+        ("cerebras", turn_with("reasoning_content"), False),
+        ("cerebras", {"logprobs": True}, True),
+        ("mistral", {"max_completion_tokens": 5}, False),
+        ("mistral", {"seed": 5}, False),
+        ("mistral", {"stream_options": {"include_usage": True}}, False),
+        ("mistral", {"max_tokens": 5, "random_seed": 5, "safe_prompt": True}, True),
+        ("deepseek", {"messages": [{"role": "user", "content": [{"type": "text"}]}]}, False),
+        ("deepseek", {"messages": [{"role": "user", "content": "[]"}], "store": True}, True),
+        ("openai", {"stream_options": {"include_usage": True}, "seed": 1, "store": True}, True),
+    ],
+)
+def test_a_body_goes_as_it_came_unless_the_vendor_would_refuse_it(
+    vendor: str, field: dict[str, Any], relayed: bool
+) -> None:
+    row = by_name()[vendor]
+    body = {"model": "m", "messages": [{"role": "user", "content": 'what "seed": is'}], **field}
+    assert dialect_named(row.dialect, row.quirks).is_own(encode(body), "m") is relayed
 
 
 def test_where_a_schema_may_be_ignored_it_is_said_in_words_as_well() -> None:

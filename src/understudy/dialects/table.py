@@ -15,12 +15,15 @@ DIALECTS = {
     "ollama": ("ollama", "Ollama"),
 }
 # What a vendor's quirk means to the constructor of a dialect.
-QUIRKS = {
+QUIRKS: dict[tuple[str, str], dict[str, bool | str]] = {
     ("openai", "max_tokens"): {"legacy_max_tokens": True},
     ("openai", "schema_stated"): {"state_schema": True},
     ("openai", "flat_text"): {"flat_text": True},
     ("openai", "nine_letter_ids"): {"nine_letter_ids": True},
     ("openai", "random_seed"): {"random_seed": True},
+    ("openai", "refuses_as_mistral"): {"refuses_as": "mistral"},
+    ("openai", "refuses_as_groq"): {"refuses_as": "groq"},
+    ("openai", "refuses_as_cerebras"): {"refuses_as": "cerebras"},
     ("gemini", "array"): {"array": True},
 }
 
@@ -30,7 +33,7 @@ def dialect_named(name: str, quirks: frozenset[str] = frozenset()) -> Dialect:
     if name not in DIALECTS:
         raise SpecError(f"unknown dialect {name!r}; known: {', '.join(sorted(DIALECTS))}")
     module, kind = DIALECTS[name]
-    bent: dict[str, bool] = {}
+    bent: dict[str, bool | str] = {}
     for quirk in sorted(quirks):
         bent |= QUIRKS.get((name, quirk), {})
     made: Dialect = vars(import_module(f"understudy.dialects.{module}"))[kind](**bent)

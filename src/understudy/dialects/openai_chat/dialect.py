@@ -6,6 +6,7 @@ we must understand are all read.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 from understudy.dialects import error_body
@@ -13,6 +14,7 @@ from understudy.dialects.base import Inbound
 from understudy.dialects.json_access import Node, Wire, items, obj, text
 from understudy.dialects.openai_chat.parts import ISSUER
 from understudy.dialects.openai_chat.reader import ChatReader
+from understudy.dialects.openai_chat.refusals import REFUSALS
 from understudy.dialects.openai_chat.request import read_request, write_request
 from understudy.dialects.openai_chat.response import UNNAMED, read_response, write_response
 from understudy.dialects.openai_chat.writer import ChatWriter
@@ -23,6 +25,8 @@ from understudy.messages.request import Request
 from understudy.messages.response import Response
 from understudy.messages.schema import state_schema
 
+_LISTED = re.compile(rb'"content": ?\[')
+
 
 @dataclass(frozen=True, slots=True)
 class OpenAIChat:
@@ -32,6 +36,7 @@ class OpenAIChat:
     flat_text: bool = False  # the vendor refuses text as a list of parts (DeepSeek, older vLLM)
     nine_letter_ids: bool = False  # Mistral
     random_seed: bool = False  # what Mistral calls the seed
+    refuses_as: str = ""  # the row of REFUSALS for a vendor that refuses what it does not know
     state_schema: bool = False  # it may ignore a schema: say it in words as well (contract M5)
 
     name = ISSUER
@@ -40,6 +45,10 @@ class OpenAIChat:
         return "/chat/completions"
 
     def is_own(self, body: bytes, model: str) -> bool:
+        if self.refuses_as and REFUSALS[self.refuses_as].met_in(body):
+            return False
+        if self.flat_text and _LISTED.search(body):
+            return False
         return not self.nine_letter_ids or body.find(b'"tool_call') < 0
 
     def read_request(self, body: bytes, model: str = "", stream: bool = False) -> Inbound:
@@ -100,6 +109,8 @@ class OpenAIChat:
         for ours, theirs in renamed.items():
             if theirs and ours in body:
                 body[theirs] = body.pop(ours)
+        if self.refuses_as:
+            body = REFUSALS[self.refuses_as].left_out(body)
         if self.flat_text or self.nine_letter_ids:
             body["messages"] = [self._accented_turn(obj(m)) for m in items(body["messages"])]
         return body
