@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from strategies import chat_requests, chat_responses, told_in_pieces
 
 from understudy.dialects.json_access import encode
+from understudy.dialects.openai_chat.writer import ChatWriter
 from understudy.messages.parts import (
     Opaque,
     Reasoning,
@@ -41,7 +42,7 @@ def test_an_answer_comes_back_as_it_went_out(response: Response) -> None:
 
 
 def written(response: Response, size: int) -> bytes:
-    writer = CHAT.writer(response.model, include_usage=True, id=response.id)
+    writer = ChatWriter(response.model, include_usage=True, id=response.id)
     return b"".join(writer.write_event(event) for event in told_in_pieces(response, size))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from chat_rig import CHAT, answering, asking, chunk, final, read, rewritten, sent, streamed
 
+from understudy.dialects.base import UNASKED, Asked
 from understudy.dialects.openai_chat import wants_functions
 from understudy.messages.parts import Json, Reasoning, Text, ToolCall, ToolResult
 from understudy.messages.request import Tool, ToolChoice
@@ -23,6 +24,7 @@ ASKED = asking(
     function_call={"name": "f"},
     max_tokens=5,
 )
+OLD = Asked(read(ASKED))
 
 
 @pytest.mark.parametrize(
@@ -105,7 +107,7 @@ FOREIGN = Response(
 
 
 def test_a_client_that_asked_with_functions_is_answered_with_one() -> None:
-    (choice,) = choices(CHAT.write_response(FOREIGN, "m", legacy=True))
+    (choice,) = choices(CHAT.write_response(FOREIGN, "m", OLD))
     assert choice["finish_reason"] == "function_call"
     assert choice["message"] == {
         "role": "assistant",
@@ -122,7 +124,7 @@ def test_a_client_that_asked_with_functions_is_answered_with_one() -> None:
 
 def test_who_is_answered_without_a_call_notices_nothing() -> None:
     plain = Response(text="b")
-    assert CHAT.write_response(plain, "m", legacy=True) == CHAT.write_response(plain, "m")
+    assert CHAT.write_response(plain, "m", OLD) == CHAT.write_response(plain, "m")
     assert told([TextDelta("b"), plain], legacy=True) == told([TextDelta("b"), plain])
 
 
@@ -140,7 +142,7 @@ def choices(body: dict[str, Any]) -> list[Any]:
 
 def told(events: list[Event], *, legacy: bool = False) -> list[Any]:
     """The deltas that say something, and the word for the end, of a stream of ours."""
-    writer = CHAT.writer("m", legacy=legacy)
+    writer = CHAT.writer("m", OLD if legacy else UNASKED)
     body = b"".join(map(writer.write_event, events))
     assert streamed(body)
     frames = [json.loads(line[6:]) for line in body.splitlines() if line.startswith(b"data: {")]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from responses_rig import RESPONSES, sent, streamed
 from strategies import responses_requests, responses_responses, told_in_pieces
 
+from understudy.dialects.base import Asked
 from understudy.dialects.json_access import encode
 from understudy.messages.parts import Image, Opaque, Reasoning, Text, ToolCall
 from understudy.messages.request import Request
@@ -31,7 +32,7 @@ def test_an_answer_comes_back_as_it_went_out(response: Response) -> None:
 
 
 def written(response: Response, size: int) -> bytes:
-    writer = RESPONSES.writer(response.model, id=response.id)
+    writer = RESPONSES.writer(response.model, Asked(id=response.id))
     return b"".join(writer.write_event(event) for event in told_in_pieces(response, size))
 
 

@@ -18,7 +18,7 @@ from responses_rig import (
     streamed,
 )
 
-from understudy.dialects.base import Garbled, Truncated, WireError
+from understudy.dialects.base import Asked, Garbled, Truncated, WireError
 from understudy.messages.parts import Image, Json, Opaque, Reasoning, Text, ToolCall
 from understudy.messages.request import Message, Request
 from understudy.messages.response import ReasoningDelta, Response, TextDelta, Usage
@@ -369,7 +369,7 @@ def test_no_two_items_of_a_conversation_have_one_id() -> None:
         said = Response(parts=(Text("hi"), ToolCall("c", "f")), id=answer)
         body = RESPONSES.write_response(said, "m")
         if stream:
-            writer = RESPONSES.writer("m", id=answer)
+            writer = RESPONSES.writer("m", Asked(id=answer))
             told = b"".join(map(writer.write_event, (TextDelta("hi"), said.tool_calls[0], said)))
             body = json.loads(told.rsplit(b"data: ", 1)[1])["response"]
         return [item["id"] for item in body["output"]]

@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 
+from understudy.dialects.base import Asked
 from understudy.dialects.json_access import encode
 from understudy.dialects.openai_chat import OpenAIChat
+from understudy.dialects.openai_chat.writer import ChatWriter
 from understudy.dialects.openai_responses import OpenAIResponses
 from understudy.messages.parts import Image, Json, Reasoning, Text, ToolCall, ToolResult
 from understudy.messages.request import (
@@ -101,12 +103,12 @@ MESSAGES = [{"role": "user", "content": "hi"}]
 
 
 def chat_stream(events: list[Event]) -> bytes:
-    writer = CHAT.writer("m", include_usage=True, id="answer-1")
+    writer = ChatWriter("m", include_usage=True, id="answer-1")
     return b"".join(map(writer.write_event, events))
 
 
 def responses_stream(events: list[Event]) -> bytes:
-    writer = RESPONSES.writer("m", id="resp_1")
+    writer = RESPONSES.writer("m", Asked(id="resp_1"))
     return b"".join(map(writer.write_event, events))
 
 

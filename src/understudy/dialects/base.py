@@ -6,7 +6,7 @@ the gateway the other, and a round trip through both loses nothing the neutral t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from understudy.core.errors import UnderstudyError
@@ -39,6 +39,19 @@ class Inbound:
     model: str
     stream: bool
     request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What an answer takes from its question. A dialect has neither clock nor dice."""
+
+    request: Request = field(default_factory=Request)
+    id: str = ""  # for an answer whose vendor gave none
+    now: int = 0  # seconds since 1970
+    foreign: bool = False  # somebody answers who speaks another dialect
+
+
+UNASKED = Asked()
 
 
 class StreamReader(Protocol):
@@ -77,6 +90,7 @@ class Dialect(Protocol):
     """The read/write pairs of one wire format. Stateless; one instance serves everybody."""
 
     name: str  # also the `issuer` of what it reads
+    id_prefix: str  # what the ids of its answers begin with
 
     def path(self, model: str, stream: bool) -> str:
         """Where requests go, below the base URL; begins with a slash."""
@@ -97,11 +111,13 @@ class Dialect(Protocol):
     def read_response(self, body: bytes) -> Response:
         """Raises WireError for an error payload, Garbled for something else entirely."""
 
-    def write_response(self, response: Response, model: str) -> dict[str, Json]: ...
+    def write_response(
+        self, response: Response, model: str, asked: Asked = UNASKED
+    ) -> dict[str, Json]: ...
 
     def reader(self) -> StreamReader: ...
 
-    def writer(self, model: str) -> StreamWriter: ...
+    def writer(self, model: str, asked: Asked = UNASKED) -> StreamWriter: ...
 
     def read_error(self, body: bytes) -> str:
         """The human sentence of an error body, "" if there is none; never raises."""

@@ -15,12 +15,9 @@ from understudy.core.errors import ChainExhausted, InvalidRequest, ProviderError
 from understudy.core.faults import Fault
 from understudy.core.target import Attempt
 from understudy.core.walk import COMMITTED, RELAY, Step, Try, Wait, walk
-from understudy.dialects.anthropic import Anthropic
-from understudy.dialects.base import StreamWriter
-from understudy.dialects.gemini import Gemini
+from understudy.dialects.base import Asked, StreamWriter
 from understudy.dialects.json_access import encode
-from understudy.dialects.openai_chat import OpenAIChat, wants_functions, wants_usage
-from understudy.dialects.openai_responses import OpenAIResponses
+from understudy.dialects.openai_chat import wants_usage
 from understudy.driver import Cast
 from understudy.gateway.ask import Ask, Errand, with_model
 from understudy.gateway.bared import Bared
@@ -33,17 +30,14 @@ from understudy.gateway.played import PlayedStream, PlayedWhole
 from understudy.messages.capabilities import ANYTHING, Capabilities
 from understudy.messages.fences import bare as bare_json
 from understudy.messages.fit import fit
-from understudy.messages.parts import Json
 from understudy.messages.request import Request
 from understudy.messages.response import Response, Usage
 from understudy.providers.base import Call, Provider
 from understudy.providers.http import HttpProvider
 from understudy.timers import Handle, call_later
 
-ID_PREFIXES = {"openai": "chatcmpl-", "responses": "resp_", "anthropic": "msg_"}
 LARGE = 256 * 1024  # bytes; a larger body takes long enough to read for others to notice
 PICTURE = b"image"  # what a body with a picture to change has in it somewhere
-STAMPS = {"openai": "created", "responses": "created_at"}  # where an answer's time is written
 
 
 class Client(Protocol):
@@ -239,24 +233,9 @@ class Exchange:
         told = response if self.neutral.output is None else bare_json(response)
         if response.issuer != self.neutral.issuer:
             told = Freeing(self.neutral).response(told)
-        named = told if told.id else replace(told, id=self._answer_id())
-        body = self._put(named)
-        stamp = STAMPS.get(self.ask.dialect.name)
-        if stamp is not None and not body.get(stamp):
-            body[stamp] = int(self._client.wall())
-        return encode(body)
-
-    def _put(self, response: Response) -> dict[str, Json]:
-        """The answer in the client's dialect, in the style it asked in."""
-        ask = self.ask
-        match ask.dialect:
-            case OpenAIChat() as chat:
-                legacy = wants_functions(self.neutral)
-                return chat.write_response(response, ask.model, legacy=legacy)
-            case OpenAIResponses() as responses:
-                return responses.write_response(response, ask.model) | responses.echo(self.neutral)
-            case other:
-                return other.write_response(response, ask.model)
+        asked = self._asked(foreign=True)
+        named = told if told.id else replace(told, id=asked.id)
+        return encode(self.ask.dialect.write_response(named, self.ask.model, asked))
 
     def _fits(self, provider: HttpProvider, step: Try) -> bool:
         """Nothing in the request has to be changed for this target."""
@@ -302,33 +281,15 @@ class Exchange:
         return Call(step.target.model, fitted, step.credential)
 
     def _writer(self, foreign: bool) -> StreamWriter:
-        writer = self._spoken(foreign)
+        writer = self.ask.dialect.writer(self.ask.model, self._asked(foreign))
         if foreign and (freeing := Freeing(self.neutral)):
             writer = Freed(writer, freeing)
         return writer if self.neutral.output is None else Bared(writer)
 
-    def _spoken(self, foreign: bool) -> StreamWriter:
-        ask, name = self.ask, self._answer_id()
-        match ask.dialect:
-            case OpenAIChat() as chat:
-                asked, now = self.neutral, int(self._client.wall())
-                usage, legacy = wants_usage(asked), wants_functions(asked)
-                return chat.writer(
-                    ask.model, include_usage=usage, id=name, created=now, legacy=legacy
-                )
-            case OpenAIResponses() as responses:
-                now, echo = int(self._client.wall()), responses.echo(self.neutral)
-                return responses.writer(ask.model, id=name, created=now, echo=echo)
-            case Anthropic() as anthropic:
-                return anthropic.writer(ask.model, id=name)
-            case Gemini() as gemini:
-                return gemini.writer(ask.model, foreign=foreign)
-            case other:
-                return other.writer(ask.model)
-
-    def _answer_id(self) -> str:
+    def _asked(self, foreign: bool) -> Asked:
         """Clients tell answers apart by their ids, so no two of ours may be the same."""
-        return ID_PREFIXES.get(self.ask.dialect.name, "") + token_hex(12)
+        name = self.ask.dialect.id_prefix + token_hex(12)
+        return Asked(self.neutral, name, int(self._client.wall()), foreign)
 
     @property
     def neutral(self) -> Request:

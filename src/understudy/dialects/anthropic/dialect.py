@@ -10,7 +10,14 @@ from understudy.dialects.anthropic.reader import AnthropicReader
 from understudy.dialects.anthropic.request import read_request, write_request
 from understudy.dialects.anthropic.response import UNNAMED, read_response, write_response
 from understudy.dialects.anthropic.writer import AnthropicWriter
-from understudy.dialects.base import Garbled, Inbound, StreamReader, StreamWriter
+from understudy.dialects.base import (
+    UNASKED,
+    Asked,
+    Garbled,
+    Inbound,
+    StreamReader,
+    StreamWriter,
+)
 from understudy.dialects.error_body import read_error, wire_error
 from understudy.dialects.json_access import decode, excerpt, obj, whole
 from understudy.messages.parts import Json
@@ -26,6 +33,7 @@ class Anthropic:
     """The Messages dialect. See `Dialect`."""
 
     name = ISSUER
+    id_prefix = "msg_"
 
     def path(self, model: str, stream: bool) -> str:
         return "/v1/messages"
@@ -47,14 +55,16 @@ class Anthropic:
     def read_response(self, body: bytes) -> Response:
         return read_response(body)
 
-    def write_response(self, response: Response, model: str) -> dict[str, Json]:
+    def write_response(
+        self, response: Response, model: str, asked: Asked = UNASKED
+    ) -> dict[str, Json]:
         return write_response(response, model)
 
     def reader(self) -> StreamReader:
         return AnthropicReader()
 
-    def writer(self, model: str, *, id: str = UNNAMED) -> StreamWriter:
-        return AnthropicWriter(model, id)
+    def writer(self, model: str, asked: Asked = UNASKED) -> StreamWriter:
+        return AnthropicWriter(model, asked.id or UNNAMED)
 
     def read_error(self, body: bytes) -> str:
         return read_error(body)

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from understudy.dialects.base import Garbled, Inbound, StreamReader, StreamWriter, Truncated
+from understudy.dialects.base import (
+    UNASKED,
+    Asked,
+    Garbled,
+    Inbound,
+    StreamReader,
+    StreamWriter,
+    Truncated,
+)
 from understudy.dialects.error_body import read_error
 from understudy.dialects.gemini.errors import write_error
 from understudy.dialects.gemini.models import is_signed
@@ -34,6 +42,7 @@ class Gemini:
     """
 
     name = ISSUER
+    id_prefix = ""
 
     def __init__(self, *, array: bool = False) -> None:
         self._array = array
@@ -63,14 +72,16 @@ class Gemini:
         response_id = text(value.get("responseId"))
         return response_of(value, read_content(first_candidate(value), response_id))
 
-    def write_response(self, response: Response, model: str) -> dict[str, Json]:
+    def write_response(
+        self, response: Response, model: str, asked: Asked = UNASKED
+    ) -> dict[str, Json]:
         return write_response(response, model)
 
     def reader(self) -> StreamReader:
         return GeminiReader()
 
-    def writer(self, model: str, *, foreign: bool = False) -> StreamWriter:
-        return GeminiWriter(model, self._array, foreign)
+    def writer(self, model: str, asked: Asked = UNASKED) -> StreamWriter:
+        return GeminiWriter(model, self._array, asked.foreign)
 
     def read_error(self, body: bytes) -> str:
         return read_error(body)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from understudy.dialects.base import Inbound, StreamReader, StreamWriter
+from understudy.dialects.base import UNASKED, Asked, Inbound, StreamReader, StreamWriter
 from understudy.dialects.error_body import read_error
 from understudy.dialects.ollama.messages import ISSUER
 from understudy.dialects.ollama.reader import OllamaReader
@@ -22,6 +22,7 @@ class Ollama:
     """
 
     name = ISSUER
+    id_prefix = ""
 
     def __init__(self, *, state_schema: bool = True) -> None:
         self._state_schema = state_schema
@@ -41,13 +42,15 @@ class Ollama:
     def read_response(self, body: bytes) -> Response:
         return read_response(body)
 
-    def write_response(self, response: Response, model: str) -> dict[str, Json]:
+    def write_response(
+        self, response: Response, model: str, asked: Asked = UNASKED
+    ) -> dict[str, Json]:
         return write_response(response, model)
 
     def reader(self) -> StreamReader:
         return OllamaReader()
 
-    def writer(self, model: str) -> StreamWriter:
+    def writer(self, model: str, asked: Asked = UNASKED) -> StreamWriter:
         return OllamaWriter(model)
 
     def read_error(self, body: bytes) -> str:

@@ -10,12 +10,16 @@ import re
 from dataclasses import dataclass, replace
 
 from understudy.dialects import error_body
-from understudy.dialects.base import Inbound
+from understudy.dialects.base import UNASKED, Asked, Inbound
 from understudy.dialects.json_access import Node, Wire, items, obj, text
 from understudy.dialects.openai_chat.parts import ISSUER
 from understudy.dialects.openai_chat.reader import ChatReader
 from understudy.dialects.openai_chat.refusals import REFUSALS
-from understudy.dialects.openai_chat.request import read_request, write_request
+from understudy.dialects.openai_chat.request import (
+    read_request,
+    wants_functions,
+    write_request,
+)
 from understudy.dialects.openai_chat.response import UNNAMED, read_response, write_response
 from understudy.dialects.openai_chat.writer import ChatWriter
 from understudy.dialects.openai_models import bent, lacks_word
@@ -40,6 +44,7 @@ class OpenAIChat:
     state_schema: bool = False  # it may ignore a schema: say it in words as well (contract M5)
 
     name = ISSUER
+    id_prefix = "chatcmpl-"
 
     def path(self, model: str, stream: bool) -> str:
         return "/chat/completions"
@@ -75,25 +80,17 @@ class OpenAIChat:
     def read_response(self, body: bytes) -> Response:
         return read_response(body)
 
-    def write_response(self, response: Response, model: str, *, legacy: bool = False) -> Wire:
-        """`legacy`: only if the client asked so, see `wants_functions`."""
-        return write_response(response, model, legacy)
+    def write_response(self, response: Response, model: str, asked: Asked = UNASKED) -> Wire:
+        body = write_response(response, model, wants_functions(asked.request))
+        body["created"] = body["created"] or asked.now
+        return body
 
     def reader(self) -> ChatReader:
         return ChatReader()
 
-    def writer(
-        self,
-        model: str,
-        *,
-        include_usage: bool = False,
-        id: str = UNNAMED,
-        created: int = 0,
-        legacy: bool = False,
-    ) -> ChatWriter:
-        """`include_usage` and `legacy`: only if the client asked, see `wants_usage` and
-        `wants_functions`."""
-        return ChatWriter(model, include_usage, id, created, legacy)
+    def writer(self, model: str, asked: Asked = UNASKED) -> ChatWriter:
+        usage, legacy = wants_usage(asked.request), wants_functions(asked.request)
+        return ChatWriter(model, usage, asked.id or UNNAMED, asked.now, legacy)
 
     def read_error(self, body: bytes) -> str:
         return error_body.read_error(body)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from understudy.dialects import error_body
-from understudy.dialects.base import Inbound
+from understudy.dialects.base import UNASKED, Asked, Inbound
 from understudy.dialects.json_access import Node, Wire
 from understudy.dialects.openai_models import afforded, bent
 from understudy.dialects.openai_responses.items import ISSUER, OURS
@@ -24,6 +24,7 @@ class OpenAIResponses:
     """The dialect `responses`."""
 
     name = ISSUER
+    id_prefix = "resp_"
 
     def path(self, model: str, stream: bool) -> str:
         return "/responses"
@@ -47,24 +48,25 @@ class OpenAIResponses:
     def read_response(self, body: bytes) -> Response:
         return read_response(body)
 
-    def write_response(self, response: Response, model: str) -> Wire:
-        return write_response(response, model)
+    def write_response(self, response: Response, model: str, asked: Asked = UNASKED) -> Wire:
+        body = write_response(response, model) | _echo(asked.request)
+        body["created_at"] = body["created_at"] or asked.now
+        return body
 
     def reader(self) -> ResponsesReader:
         return ResponsesReader()
 
-    def writer(
-        self, model: str, *, id: str = UNNAMED, created: int = 0, echo: Wire | None = None
-    ) -> ResponsesWriter:
-        return ResponsesWriter(model, id, created, echo or {})
-
-    def echo(self, request: Request) -> Wire:
-        """What an answer repeats of its request that clients rely on: the format asked for."""
-        written = write_request(request).get("text")
-        return {"text": written} if written else {}
+    def writer(self, model: str, asked: Asked = UNASKED) -> ResponsesWriter:
+        return ResponsesWriter(model, asked.id or UNNAMED, asked.now, _echo(asked.request))
 
     def read_error(self, body: bytes) -> str:
         return error_body.read_error(body)
 
     def write_error(self, status: int, message: str, kind: str) -> Wire:
         return error_body.write_error(status, message, kind)
+
+
+def _echo(request: Request) -> Wire:
+    """What an answer repeats of its request that clients rely on: the format asked for."""
+    written = write_request(request).get("text")
+    return {"text": written} if written else {}
