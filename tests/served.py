@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from understudy import AVAILABILITY, Cooldown, HttpProvider, Policy, Registry
 from understudy.gateway.app import Gateway
 from understudy.gateway.house import House
-from understudy.gateway.record import Reader
 from understudy.gateway.server import Server
+from understudy.observe.record import Reader
 from understudy.providers.base import Provider
 from understudy.providers.http import Settings
 

@@ -24,7 +24,9 @@ FLOORS = (
         *("model", "registry", "testing", ""),
     ),
     ("share",),
-    ("agents", "gateway", "rehearse", "observe"),
+    ("observe",),
+    ("agents", "gateway"),
+    ("rehearse",),
     ("cli", "commands"),
 )
 FLOOR = {part: number for number, parts in enumerate(FLOORS) for part in parts}
@@ -115,6 +117,7 @@ def test_the_pure_floors_do_not_look_at_the_world() -> None:
         ("messages/fit.py", "\nfrom understudy import providers"),
         ("model.py", "\nfrom understudy.agents import Router"),
         ("gateway/serve.py", "\nimport understudy.cli"),
+        ("observe/lines.py", "\nfrom understudy.gateway.house import House"),
     ],
 )
 def test_an_import_that_points_up_is_found_with_its_line(file: str, text: str) -> None:

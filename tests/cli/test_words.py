@@ -12,9 +12,9 @@ from understudy.core.errors import ChainExhausted
 from understudy.core.faults import Fault
 from understudy.core.health import Bench
 from understudy.core.words import in_seconds, nearest
-from understudy.gateway.record import Opening, Record
 from understudy.gateway.refusals import of_error
 from understudy.observe.lines import LogLines
+from understudy.observe.record import Opening, Record
 from understudy.registry import Registry
 from understudy.testing import Fake, ManualClock
 

@@ -26,8 +26,8 @@ from tests.served import house, listening, provider
 from understudy import Image, Request, Tool, ToolCall, ToolResult
 from understudy.core.target import Attempt
 from understudy.gateway.house import ClientKey, House
-from understudy.gateway.record import Opening, Record
 from understudy.gateway.server import Application, Server
+from understudy.observe.record import Opening, Record
 from understudy.testing import Fake, told
 
 T = TypeVar("T")

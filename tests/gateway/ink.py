@@ -15,9 +15,9 @@ from tests.gateway.desk import (
 from understudy import AVAILABILITY, Cooldown, Registry
 from understudy.core.target import Attempt
 from understudy.gateway.house import House
-from understudy.gateway.record import Opening, Record
-from understudy.observe.journal import Journal, Post, Written
+from understudy.gateway.journal import Journal, Post, Written
 from understudy.observe.journal_file import Sheet, Shelf
+from understudy.observe.record import Opening, Record
 from understudy.testing import Fake, ManualClock
 
 

@@ -28,7 +28,7 @@ from understudy.gateway.build import demo_house
 from understudy.gateway.house import House
 from understudy.gateway.http import Head, Request
 from understudy.gateway.past import BLOCK, MOST, Past
-from understudy.gateway.record import Opening, Record
+from understudy.observe.record import Opening, Record
 from understudy.testing import ManualClock
 
 ADMIN = {"authorization": "Bearer sk-admin"}

@@ -21,10 +21,10 @@ from tests.rig import run
 from understudy import Fault
 from understudy.core.target import Attempt
 from understudy.gateway.config import InvalidConfig
-from understudy.gateway.record import Opening
-from understudy.observe.journal import MOST
+from understudy.gateway.journal import MOST
 from understudy.observe.journal_file import LEAST, Shelf
 from understudy.observe.journal_lines import Chain, Done, Head, Lost, Marks
+from understudy.observe.record import Opening
 from understudy.rehearse.replay_read import files_of, read_journals
 from understudy.rehearse.replay_report import compare
 from understudy.rehearse.replay_settings import Changes

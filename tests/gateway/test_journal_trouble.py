@@ -24,7 +24,7 @@ from tests.gateway.desk import (
 )
 from tests.gateway.ink import Desk, config, told
 from tests.rig import run
-from understudy.observe.journal import FLUSH, Journal
+from understudy.gateway.journal import FLUSH, Journal
 from understudy.observe.journal_file import Shelf
 from understudy.rehearse.replay_read import read_journals
 from understudy.rehearse.replay_report import compare

@@ -27,8 +27,8 @@ from tests.gateway.desk import (
 from tests.rig import run
 from understudy.core.faults import Fault
 from understudy.core.target import Attempt
-from understudy.gateway.record import Opening, Record
 from understudy.observe.lines import TOGETHER, LogLines
+from understudy.observe.record import Opening, Record
 
 ONCE = "[policy]\ntransient_retries = 0\n"
 

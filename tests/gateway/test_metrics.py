@@ -27,9 +27,9 @@ from tests.rig import run, until
 from understudy.core.faults import Fault
 from understudy.core.health import Cooldown, HealthTracker
 from understudy.core.target import Attempt
-from understudy.gateway.record import Opening, Record
 from understudy.messages.response import Usage
 from understudy.observe.metrics import BUCKETS, MOST, Metrics, Tokens
+from understudy.observe.record import Opening, Record
 from understudy.providers.facts import UNKNOWN, Facts
 from understudy.testing import ManualClock
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from understudy.core.faults import Fault
 from understudy.core.target import Attempt
 from understudy.gateway.past import BLOCK, Past
-from understudy.gateway.record import Opening, Record
 from understudy.messages.response import Usage
+from understudy.observe.record import Opening, Record
 
 
 def record(number: int) -> Record:

@@ -44,7 +44,7 @@ class Told:
     def watch(self, runtime: Runtime) -> None:
         gateway = runtime.gateway
         tracer = self._provider.get_tracer("understudy")
-        self.tracing = Tracing(tracer, lambda: gateway.house)
+        self.tracing = Tracing(tracer, lambda: gateway.house.registry)
         gateway.told_to(*gateway.readers, self.tracing)
         gateway.traced = True
 

@@ -21,7 +21,7 @@ import pytest
 from tests.clients.rig import closed_port
 from tests.served import house, listening, provider
 from understudy.core.target import Attempt
-from understudy.gateway.record import Opening, Record
+from understudy.observe.record import Opening, Record
 from understudy.testing import told
 
 ROOT = Path(__file__).parents[2]

@@ -12,8 +12,8 @@ from tests.rig import run
 from tests.served import BASES, house, listening, provider
 from understudy import AVAILABILITY, FAIL_FAST, ChainExhausted, Policy, ProviderError, Registry
 from understudy.core.target import Attempt
-from understudy.gateway.record import Opening, Record
 from understudy.messages.response import TextDelta
+from understudy.observe.record import Opening, Record
 from understudy.providers.base import Patience
 from understudy.providers.http import Settings
 from understudy.providers.pool import Pool

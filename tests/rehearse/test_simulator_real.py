@@ -14,8 +14,8 @@ from understudy.core.target import Attempt
 from understudy.core.walk import Try
 from understudy.gateway.app import Gateway
 from understudy.gateway.house import House
-from understudy.gateway.record import Opening, Record
 from understudy.gateway.server import Server
+from understudy.observe.record import Opening, Record
 from understudy.rehearse.chance import constant
 from understudy.rehearse.flight import Flight
 from understudy.rehearse.scenario import Nature, Outage, Role, Scenario, Traffic

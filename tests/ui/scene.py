@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from tests.gateway.desk import HELLO, Heard, ask
 from understudy.core.faults import Fault
 from understudy.core.target import Attempt
-from understudy.gateway.record import Opening, Record
 from understudy.gateway.runtime import Runtime, Setup
+from understudy.observe.record import Opening, Record
 from understudy.providers.fake import Fake, Http
 
 

@@ -13,9 +13,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from understudy.core.health import Bench, Change, HealthTracker
 from understudy.core.target import Attempt
 from understudy.gateway.counts import fold, keep, kept
-from understudy.gateway.record import Opening, Record
 from understudy.messages.response import Usage
 from understudy.observe.metrics import Metrics
+from understudy.observe.record import Opening, Record
 from understudy.observe.sums import added, families, lasting
 from understudy.testing import ManualClock
 

@@ -21,10 +21,10 @@ from understudy.gateway.build import demo_house
 from understudy.gateway.crew import Crew
 from understudy.gateway.feed import Feed
 from understudy.gateway.past import Past
-from understudy.gateway.record import Opening, Record
 from understudy.gateway.siblings import Glimpse, Question
 from understudy.gateway.station import Station
 from understudy.observe.metrics import Metrics
+from understudy.observe.record import Opening, Record
 from understudy.testing import ManualClock
 
 KEY = "p/m"

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from understudy.core.health import Bench, Change, HealthTracker, State
 from understudy.gateway.config import read_config
 from understudy.gateway.portion import portion
-from understudy.gateway.record import Opening, Record
 from understudy.gateway.station import Station
 from understudy.gateway.whole import Entry, ledger_of, records_of, states_of
+from understudy.observe.record import Opening, Record
 from understudy.testing import ManualClock
 
 

@@ -15,11 +15,11 @@ from secrets import token_hex
 from understudy.dialects.json_access import encode
 from understudy.gateway.house import House
 from understudy.gateway.http import JSON, Reply, Request
-from understudy.gateway.record import Failure, Hearer, Opening, Reader, Record
 from understudy.gateway.refusals import apologise
 from understudy.gateway.surfaces import Surfaces
 from understudy.gateway.unfit import Unfit
 from understudy.gateway.visit import Route, Visit
+from understudy.observe.record import Failure, Hearer, Opening, Reader, Record
 
 __all__ = ["Gateway", "Route"]
 

@@ -28,10 +28,10 @@ from understudy.gateway.app import Gateway, Route
 from understudy.gateway.http import JSON, Reply, Request
 from understudy.gateway.lanes import Lane, Standing, lanes
 from understudy.gateway.past import MOST, Past, gently
-from understudy.gateway.record import Record
 from understudy.gateway.shapes import Told, When, bench_told, entry_told, record_told, state_told
 from understudy.gateway.siblings import Glimpse
 from understudy.gateway.whole import Entry, ledger_of, records_of, same, states_of
+from understudy.observe.record import Record
 
 TICK = 0.25  # seconds between looks
 BEATS = 4  # ticks between rates

@@ -13,7 +13,7 @@ from understudy.gateway.http import ServerLimits
 from understudy.gateway.keys import NAMED
 from understudy.gateway.limits import UNLIMITED, Allowance, Gate
 from understudy.observe.journal_file import Shelf
-from understudy.providers.http import HttpProvider, Settings, transport_to
+from understudy.providers.http import HttpProvider, Settings, transport_to, vendor_of
 from understudy.registry import Registry
 from understudy.share.tie import Place
 
@@ -116,10 +116,7 @@ class House:
         return bool(own) and hmac.compare_digest(own, secret.encode())
 
     def vendor(self, provider: str) -> str:
-        """Whose habits and prices a provider has; its own name if nothing else is known."""
-        found = self.registry.providers.get(provider)
-        told = found.settings.vendor if isinstance(found, HttpProvider) else ""
-        return told or provider
+        return vendor_of(self.registry.providers.get(provider), provider)
 
     def cast(self, model: str, wish: str = "") -> Cast:
         """The chain for what a client named; `wish` is the policy it asks for, if any."""

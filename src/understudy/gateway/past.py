@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import msgspec
 
-from understudy.gateway.record import Record
+from understudy.observe.record import Record
 
 MOST = 10_000  # requests
 ROOM = 64 * 1024 * 1024  # bytes; long names and long chains are remembered for a shorter time

@@ -23,15 +23,15 @@ from understudy.gateway.feed import Feed
 from understudy.gateway.files import FEW, MANY, room
 from understudy.gateway.house import House
 from understudy.gateway.http import Reply, Request
+from understudy.gateway.journal import Journal
 from understudy.gateway.pages import packaged, pages
 from understudy.gateway.past import Past
 from understudy.gateway.portion import portion
+from understudy.gateway.scribe import Scribe
 from understudy.gateway.server import Server
 from understudy.gateway.station import Station
 from understudy.gateway.ties import Ties
 from understudy.gateway.watch import Watched
-from understudy.observe.journal import Journal
-from understudy.observe.journal_thread import Scribe
 from understudy.observe.lines import LogLines
 from understudy.observe.metrics import TEXT, Metrics
 from understudy.observe.tracing import NoTracing, Tracing, tracer_provider
@@ -307,7 +307,7 @@ class Runtime:
         except NoTracing as error:
             raise InvalidConfig([Problem("gateway.tracing", str(error))]) from None
         self.gateway.traced = True
-        return (Tracing(tracer, lambda: self.gateway.house),)
+        return (Tracing(tracer, lambda: self.gateway.house.registry),)
 
     def _begin_journal(self) -> Scribe | None:
         shelf = self.opened.house.rules.journal

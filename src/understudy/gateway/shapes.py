@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from understudy.core.health import Bench, Change, State
 from understudy.core.target import Attempt
-from understudy.gateway.record import Record
+from understudy.observe.record import Record
 
 Told = dict[str, object]
 

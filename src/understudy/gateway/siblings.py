@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from understudy.core.health import Change, State
-from understudy.gateway.record import Record
+from understudy.observe.record import Record
 
 SUFFIX = ".ask"
 PATIENCE = 0.5  # seconds for an answer

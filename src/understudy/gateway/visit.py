@@ -21,10 +21,10 @@ from understudy.gateway.exchange import Exchange
 from understudy.gateway.house import House
 from understudy.gateway.http import JSON, Reply, Request
 from understudy.gateway.limits import Gate, Turned
-from understudy.gateway.record import Failure, Opening, Record
 from understudy.gateway.refusals import Refusal, apologise, of_error, story, whole_seconds
 from understudy.gateway.surfaces import PATHS, Surfaces, is_surface
 from understudy.gateway.wishes import wishes_of
+from understudy.observe.record import Failure, Opening, Record
 from understudy.timers import Handle, call_later
 
 Route = Callable[[Request, Reply], Awaitable[None]]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 
 from understudy.core.health import Change, State
-from understudy.gateway.record import Record
+from understudy.observe.record import Record
 
 SAME = 0.5  # seconds within which news of the same kind and key are the same news
 LOOK_BACK = 64  # lines among which a line is looked for

@@ -14,8 +14,8 @@ import msgspec
 
 from understudy.core.health import Change
 from understudy.core.target import Attempt
-from understudy.gateway.record import Opening, Record
 from understudy.observe.pen import Write
+from understudy.observe.record import Opening, Record
 
 SNIPPET = 200
 TOLD_MOST = 10_000  # benches whose end is told; clients may name models without end

@@ -14,8 +14,8 @@ from decimal import Decimal
 
 from understudy.core.health import Change, HealthTracker
 from understudy.core.target import Attempt
-from understudy.gateway.record import Opening, Record
 from understudy.messages.response import Usage
+from understudy.observe.record import Opening, Record
 from understudy.providers.facts import UNKNOWN, Facts, facts
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)

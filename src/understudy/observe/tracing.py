@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from understudy.core.target import Attempt
-from understudy.gateway.house import House
-from understudy.gateway.record import Opening, Record
 from understudy.messages.response import Usage
-from understudy.providers.http import HttpProvider
+from understudy.observe.record import Opening, Record
+from understudy.providers.http import HttpProvider, vendor_of
 from understudy.providers.transport import PORTS
+from understudy.registry import Registry
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -49,10 +49,10 @@ class NoTracing(Exception):
 class Tracing:
     """A reader that turns records into spans."""
 
-    def __init__(self, tracer: Tracer, house: Callable[[], House]) -> None:
+    def __init__(self, tracer: Tracer, registry: Callable[[], Registry]) -> None:
         self._trace = import_module("opentelemetry.trace")
         self._tracer = tracer
-        self._house = house
+        self._registry = registry
 
     def finished(self, record: Record) -> None:
         opening, span, number = record.opening, self._request(record), 0
@@ -139,11 +139,11 @@ class Tracing:
         return span
 
     def _provider(self, name: str) -> str:
-        vendor = self._house().vendor(name)
+        vendor = vendor_of(self._registry().providers.get(name), name)
         return PROVIDERS.get(vendor, vendor)
 
     def _server(self, name: str) -> Attributes:
-        provider = self._house().registry.providers.get(name)
+        provider = self._registry().providers.get(name)
         if not isinstance(provider, HttpProvider):
             return {}
         parts = urlsplit(provider.base_url)

@@ -117,6 +117,11 @@ def transport_to(base_url: str, env: Mapping[str, str]) -> Transport | None:
     return transport_for(env, Origin.from_url(base_url), Pool())
 
 
+def vendor_of(provider: object, name: str) -> str:
+    """Whose habits and prices it has; its own name if nothing else is known."""
+    return (isinstance(provider, HttpProvider) and provider.settings.vendor) or name
+
+
 class HttpProvider:
     """Speaks one dialect to one address. Safe to share between event loops."""
 

@@ -19,9 +19,9 @@ from understudy.core.faults import Fault
 from understudy.core.health import Change, Clock
 from understudy.core.target import Attempt
 from understudy.gateway.house import House
-from understudy.gateway.record import Opening, Record
 from understudy.observe import journal_lines as lines
 from understudy.observe.journal_file import Sheet
+from understudy.observe.record import Opening, Record
 
 FLUSH = 0.5  # seconds a line may wait
 MOST = 50_000  # entries that may wait for a slow disk

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from understudy.gateway.app import Gateway
-from understudy.observe.journal import FLUSH, Journal, Post, Written
+from understudy.gateway.journal import FLUSH, Journal, Post, Written
 from understudy.observe.journal_file import Sheet
 
 
