@@ -5,6 +5,7 @@ python bench/gateway_peers.py          set both up and say what is there
 
 from __future__ import annotations
 
+import argparse
 import json
 import shutil
 import subprocess
@@ -132,6 +133,7 @@ def portkey_header(*targets: tuple[str, int]) -> str:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0]).parse_args()
     for peer in PEERS.values():
         try:
             set_up(peer)

@@ -44,9 +44,16 @@ def main(argv: Sequence[str] | None = None, env: Mapping[str, str] | None = None
     except Exception as error:  # the edge: whoever ran a command cannot mend our code
         if screen.env.get(DEBUG):
             raise
-        words = " ".join(str(error).split())[:MOST]
-        hint = f"this is a bug, please report it; {DEBUG}=1 shows where it happened"
-        return _complain(screen, f"{type(error).__name__}: {words}", hint, FAILED)
+        return _complain(screen, *_unforeseen(error), FAILED)
+
+
+def _unforeseen(error: Exception) -> tuple[str, str]:
+    """What happened, and what to do. What is optional is asked for where it is used."""
+    if isinstance(error, ModuleNotFoundError):
+        return f"this Python has no {error.name}", "install all of it: pip install understudy"
+    words = " ".join(str(error).split())[:MOST]
+    hint = f"this is a bug, please report it; {DEBUG}=1 shows where it happened"
+    return f"{type(error).__name__}: {words}", hint
 
 
 def _stand_in() -> None:

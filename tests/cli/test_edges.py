@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import understudy
 from tests.cli.stage import Stdin, aside, call, file, whole_gateway
 from understudy.cli import main
 from understudy.commands.parser import seconds
@@ -51,6 +53,20 @@ def test_a_bug_is_one_line_that_says_so(capsys: pytest.CaptureFixture[str]) -> N
     error, blank, hint = said.err.splitlines()
     assert (error, blank) == ("error: KeyError: 'no OPENAI_API_KEY\\n here'", "")
     assert hint.startswith("hint: this is a bug, please report it; UNDERSTUDY_DEBUG=1 shows where")
+
+
+def test_a_half_installed_understudy_says_what_is_missing() -> None:
+    """Without its site-packages a Python has none of our dependencies."""
+    house = Path(understudy.__file__).parents[1]
+    code = f"import sys; sys.path.insert(0, {str(house)!r})\n"
+    code += "from understudy.cli import main; sys.exit(main(['models']))"
+    bare = [sys.executable, "-I", "-S", "-c", code]
+    done = subprocess.run(bare, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    told = (
+        "error: this Python has no httptools\n\nhint: install all of it: pip install understudy\n"
+    )
+    assert done.stderr == told
 
 
 def test_where_a_bug_is_can_be_seen() -> None:
