@@ -189,7 +189,7 @@ def _serve(arguments: argparse.Namespace, screen: Screen) -> int:
 
     from understudy.commands.serve import serve
     from understudy.gateway.config import InvalidConfig
-    from understudy.gateway.runtime import Setup
+    from understudy.gateway.setup import Setup
 
     path = Path(arguments.config) if arguments.config else None
     setup = Setup(path, arguments.host, arguments.port, screen.env, workers=arguments.workers)

@@ -15,7 +15,8 @@ import pytest
 
 from understudy.cli import main
 from understudy.commands.screen import Screen
-from understudy.gateway.runtime import Runtime, Setup
+from understudy.gateway.runtime import Runtime
+from understudy.gateway.setup import Setup
 from understudy.portal import Portal
 
 CONFIG = """

@@ -16,7 +16,8 @@ from urllib.request import Request, urlopen
 import pytest
 
 from tests.cli.stage import aside, call
-from understudy.gateway.runtime import Runtime, Setup
+from understudy.gateway.runtime import Runtime
+from understudy.gateway.setup import Setup
 from understudy.messages.capabilities import Capabilities
 from understudy.testing import Fake, Http
 

@@ -13,7 +13,8 @@ from tests.cli.stage import aside, call, visit, whole_gateway
 from understudy.core.faults import Fault
 from understudy.core.health import Bench, Change
 from understudy.gateway.admin import TRACKED, News
-from understudy.gateway.runtime import Runtime, Setup
+from understudy.gateway.runtime import Runtime
+from understudy.gateway.setup import Setup
 from understudy.testing import Fake
 
 

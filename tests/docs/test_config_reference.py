@@ -12,7 +12,7 @@ import pytest
 from tests.docs.test_blocks import PAGES, ROOT, blocks
 from understudy.gateway.config import TOP, examine
 from understudy.gateway.keys import SECTIONS, Key
-from understudy.gateway.runtime import Setup, open_house
+from understudy.gateway.setup import Setup, open_house
 
 PAGE = (ROOT / "docs/reference/config.md").read_text(encoding="utf-8")
 TABLES = {name: keys for name, keys in SECTIONS.items() if name != "policy.ALIAS"}

@@ -14,7 +14,8 @@ from understudy.core.faults import Fault
 from understudy.core.health import HealthTracker
 from understudy.gateway.errands import ERRANDS
 from understudy.gateway.listing import PLACES
-from understudy.gateway.runtime import Runtime, Setup
+from understudy.gateway.runtime import Runtime
+from understudy.gateway.setup import Setup
 from understudy.gateway.surfaces import GEMINI, PATHS, VERBS
 from understudy.observe.metrics import Metrics
 from understudy.observe.record import Opening, Record

@@ -16,7 +16,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from understudy.gateway.runtime import Runtime, Setup
+from understudy.gateway.runtime import Runtime
+from understudy.gateway.setup import Setup
 
 ROOT = Path(__file__).parents[2]
 HELLO = {"messages": [{"role": "user", "content": "hello"}]}

@@ -20,7 +20,7 @@ from understudy.gateway.build import (
 )
 from understudy.gateway.config import InvalidConfig, read_config
 from understudy.gateway.house import House
-from understudy.gateway.runtime import Setup, open_house
+from understudy.gateway.setup import Setup, open_house
 from understudy.providers.http import HttpProvider
 from understudy.providers.loopback import is_loopback
 from understudy.testing import ManualClock

@@ -14,7 +14,8 @@ import pytest
 from tests.gateway.test_config import ENV, SECRET
 from understudy.commands.check import Finding, check, render
 from understudy.gateway.config import InvalidConfig
-from understudy.gateway.runtime import Runtime, Setup
+from understudy.gateway.runtime import Runtime
+from understudy.gateway.setup import Setup
 
 
 def checked(tmp_path: Path, text: str, env: Mapping[str, str] = ENV) -> list[str]:

@@ -24,7 +24,8 @@ from tests.gateway.desk import (
 from tests.rig import run
 from understudy.commands.check import check, render
 from understudy.core.errors import ChainExhausted, ProviderError
-from understudy.gateway.runtime import Runtime, Setup
+from understudy.gateway.runtime import Runtime
+from understudy.gateway.setup import Setup
 
 CLIENT = "client-planted-7f3a9c51e2"
 ADMIN = "admin-planted-b81d04f6aa"

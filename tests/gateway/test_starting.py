@@ -20,7 +20,7 @@ from tests.gateway.test_operations import refused
 from tests.rig import run
 from understudy.commands.serve import greeting
 from understudy.gateway.build import demo_house
-from understudy.gateway.runtime import Opened, Setup, open_house
+from understudy.gateway.setup import Opened, Setup, open_house
 from understudy.testing import ManualClock
 
 

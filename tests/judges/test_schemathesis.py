@@ -21,7 +21,8 @@ from tests.judges.rig import LONG, tool
 from tests.served import house, listening, provider
 from understudy.gateway.house import ClientKey
 from understudy.gateway.http import Reply, Request
-from understudy.gateway.runtime import Runtime, Setup
+from understudy.gateway.runtime import Runtime
+from understudy.gateway.setup import Setup
 
 ADMIN = "admin-key-0123456789"
 MODELS = ["played", "relayed", "counting", "nobody"]

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from tests.gateway.desk import HELLO, Heard, ask
 from understudy.core.faults import Fault
 from understudy.core.target import Attempt
-from understudy.gateway.runtime import Runtime, Setup
+from understudy.gateway.runtime import Runtime
+from understudy.gateway.setup import Setup
 from understudy.observe.record import Opening, Record
 from understudy.providers.fake import Fake, Http
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.rig import run
 from tests.workers.stage import until
 from understudy.gateway.crew import BEAT_SECONDS
-from understudy.gateway.runtime import Setup
+from understudy.gateway.setup import Setup
 from understudy.gateway.station import Station
 from understudy.gateway.supervisor import HUNG, Supervisor
 from understudy.gateway.worker import Worker

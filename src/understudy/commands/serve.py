@@ -22,7 +22,8 @@ from understudy.commands.parser import CommandError
 from understudy.core.errors import InvalidDSN
 from understudy.gateway.config import read_config
 from understudy.gateway.files import raised
-from understudy.gateway.runtime import Opened, Runtime, Setup
+from understudy.gateway.runtime import Runtime
+from understudy.gateway.setup import Opened, Setup
 from understudy.gateway.station import Station
 from understudy.gateway.supervisor import Supervisor
 from understudy.observe.lines import LogLines

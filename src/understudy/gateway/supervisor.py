@@ -20,7 +20,7 @@ from understudy.core.errors import UnderstudyError
 from understudy.core.health import Clock
 from understudy.gateway.counts import fold
 from understudy.gateway.doors import Doors
-from understudy.gateway.runtime import Opened, Setup, open_house
+from understudy.gateway.setup import Opened, Setup, open_house
 from understudy.gateway.watch import Watched
 from understudy.gateway.worker import Duty, Launch, Worker
 from understudy.observe.lines import LogLines

@@ -12,7 +12,7 @@ from typing import IO
 
 from understudy.gateway.crew import DRAIN, READY, RETIRE
 from understudy.gateway.doors import Doors
-from understudy.gateway.runtime import Opened, address_of
+from understudy.gateway.setup import Opened, address_of
 from understudy.gateway.station import Station
 
 Launch = Callable[[Station], Awaitable[asyncio.subprocess.Process]]
