@@ -62,6 +62,16 @@ def test_mistral_is_spared_what_it_refuses_and_keeps_what_is_its_own() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("vendor", "role"),
+    [("openai", "developer"), ("xai", "developer"), ("deepseek", "system"), ("vllm", "system")],
+)
+def test_who_knows_no_developers_is_told_by_the_system(vendor: str, role: str) -> None:
+    asked = {"model": "m", "messages": [{"role": "developer", "content": "be brief"}]}
+    body = sent_to(vendor, OpenAIChat().read_request(encode(asked)).request)
+    assert body["messages"] == [{"role": role, "content": "be brief"}]
+
+
 def test_groq_is_spared_what_it_refuses_and_told_to_tell_usage() -> None:
     thought = {"reasoning": "hm", "reasoning_content": "hm"}
     said = {"role": "assistant", "content": "a", "annotations": [], **thought}
@@ -83,6 +93,9 @@ def turn_with(name: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("vendor", "field", "relayed"),
     [
+        ("deepseek", {"messages": [{"role": "developer", "content": "a"}]}, False),
+        ("groq", {"messages": [{"role": "developer", "content": "a"}]}, True),
+        ("openai", {"messages": [{"role": "developer", "content": "a"}]}, True),
         ("groq", {"stream_options": {"include_usage": True}, "seed": 1, "user": "u"}, True),
         ("groq", {"prompt_cache_key": "k"}, False),
         ("groq", turn_with("reasoning_content"), False),

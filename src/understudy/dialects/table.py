@@ -17,6 +17,7 @@ DIALECTS = {
 # What a vendor's quirk means to the constructor of a dialect.
 QUIRKS: dict[tuple[str, str], dict[str, bool | str]] = {
     ("openai", "max_tokens"): {"legacy_max_tokens": True},
+    ("openai", "system_only"): {"system_only": True},
     ("openai", "schema_stated"): {"state_schema": True},
     ("openai", "flat_text"): {"flat_text": True},
     ("openai", "nine_letter_ids"): {"nine_letter_ids": True},

@@ -32,10 +32,14 @@ def _local(name: str, dialect: str, base_url: str, **more: object) -> Vendor:
     return Vendor(name, dialect, base_url, key_needed=False, **more)  # type: ignore[arg-type]
 
 
-_LEGACY = frozenset({"max_tokens"})  # knows max_tokens, not max_completion_tokens
-_FLAT = frozenset({"max_tokens", "flat_text"})
-_MISTRAL = frozenset({"max_tokens", "nine_letter_ids", "random_seed", "refuses_as_mistral"})
-_STATED = frozenset({"max_tokens", "schema_stated"})  # may ignore a schema: state it as well
+# Knows what OpenAI called things before: max_tokens, and the role system.
+_LEGACY = frozenset({"max_tokens", "system_only"})
+_FLAT = _LEGACY | {"flat_text"}
+_MISTRAL = _LEGACY | {"nine_letter_ids", "random_seed", "refuses_as_mistral"}
+_STATED = _LEGACY | {"schema_stated"}  # may ignore a schema: state it as well
+_CEREBRAS = frozenset({"system_only", "refuses_as_cerebras"})
+_GROQ = frozenset({"refuses_as_groq"})
+_ROUTER = frozenset({"max_tokens"})
 
 # fmt: off
 VENDORS = (
@@ -49,14 +53,14 @@ VENDORS = (
     _local("foreman",    "ollama",    ""),
     _local("llama-swap", "openai",    "", insecure=True, root="/v1", quirks=_STATED),
     _local("llama-swaps", "openai",   "", root="/v1", quirks=_STATED),
-    Vendor("groq",       "openai",    "https://api.groq.com/openai/v1",            ("GROQ_API_KEY",), quirks=frozenset({"refuses_as_groq"})),
-    Vendor("openrouter", "openai",    "https://openrouter.ai/api/v1",              ("OPENROUTER_API_KEY",), quirks=_LEGACY),
+    Vendor("groq",       "openai",    "https://api.groq.com/openai/v1",            ("GROQ_API_KEY",), quirks=_GROQ),
+    Vendor("openrouter", "openai",    "https://openrouter.ai/api/v1",              ("OPENROUTER_API_KEY",), quirks=_ROUTER),
     Vendor("mistral",    "openai",    "https://api.mistral.ai/v1",                 ("MISTRAL_API_KEY",), quirks=_MISTRAL),
     Vendor("deepseek",   "openai",    "https://api.deepseek.com",                  ("DEEPSEEK_API_KEY",), quirks=_FLAT),
     Vendor("together",   "openai",    "https://api.together.xyz/v1",               ("TOGETHER_API_KEY",), quirks=_LEGACY),
     Vendor("fireworks",  "openai",    "https://api.fireworks.ai/inference/v1",     ("FIREWORKS_API_KEY",), quirks=_LEGACY),
     Vendor("xai",        "openai",    "https://api.x.ai/v1",                       ("XAI_API_KEY",)),
-    Vendor("cerebras",   "openai",    "https://api.cerebras.ai/v1",                ("CEREBRAS_API_KEY",), quirks=frozenset({"refuses_as_cerebras"})),
+    Vendor("cerebras",   "openai",    "https://api.cerebras.ai/v1",                ("CEREBRAS_API_KEY",), quirks=_CEREBRAS),
     Vendor("perplexity", "openai",    "https://api.perplexity.ai",                 ("PERPLEXITY_API_KEY",), quirks=_LEGACY),
     Vendor("nvidia",     "openai",    "https://integrate.api.nvidia.com/v1",       ("NVIDIA_API_KEY",), quirks=_LEGACY),
     Vendor("huggingface", "openai",   "https://router.huggingface.co/v1",          ("HF_TOKEN",), quirks=_LEGACY),

@@ -29,6 +29,7 @@ from understudy.messages.request import Request
 from understudy.messages.response import Response
 from understudy.messages.schema import state_schema
 
+_DEVELOPER = b'"developer"'
 _LISTED = re.compile(rb'"content": ?\[')
 
 
@@ -37,6 +38,7 @@ class OpenAIChat:
     """The dialect `openai`. The flags change only how requests are written."""
 
     legacy_max_tokens: bool = False  # the vendor knows `max_tokens` only
+    system_only: bool = False  # it refuses, or drops, what a `developer` says (most but OpenAI)
     flat_text: bool = False  # the vendor refuses text as a list of parts (DeepSeek, older vLLM)
     nine_letter_ids: bool = False  # Mistral
     random_seed: bool = False  # what Mistral calls the seed
@@ -50,11 +52,12 @@ class OpenAIChat:
         return "/chat/completions"
 
     def is_own(self, body: bytes, model: str) -> bool:
-        if self.refuses_as and REFUSALS[self.refuses_as].met_in(body):
-            return False
-        if self.flat_text and _LISTED.search(body):
-            return False
-        return not self.nine_letter_ids or body.find(b'"tool_call') < 0
+        return not (
+            (self.refuses_as and REFUSALS[self.refuses_as].met_in(body))
+            or (self.system_only and body.find(_DEVELOPER) >= 0)
+            or (self.flat_text and _LISTED.search(body))
+            or (self.nine_letter_ids and body.find(b'"tool_call') >= 0)
+        )
 
     def read_request(self, body: bytes, model: str = "", stream: bool = False) -> Inbound:
         """`model` stands in for a missing one, as in Azure's paths."""
@@ -108,12 +111,14 @@ class OpenAIChat:
                 body[theirs] = body.pop(ours)
         if self.refuses_as:
             body = REFUSALS[self.refuses_as].left_out(body)
-        if self.flat_text or self.nine_letter_ids:
+        if self.system_only or self.flat_text or self.nine_letter_ids:
             body["messages"] = [self._accented_turn(obj(m)) for m in items(body["messages"])]
         return body
 
     def _accented_turn(self, turn: Wire) -> Wire:
         turn = dict(turn)
+        if self.system_only and turn.get("role") == "developer":
+            turn["role"] = "system"
         if self.flat_text and (flat := _flat(turn.get("content"))) is not None:
             turn["content"] = flat
         if self.nine_letter_ids:
