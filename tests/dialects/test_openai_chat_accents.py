@@ -93,6 +93,9 @@ def turn_with(name: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("vendor", "field", "relayed"),
     [
+        ("lmstudio", {"response_format": {"type": "json_object"}}, False),
+        ("lmstudio", {"response_format": {"type": "json_schema"}}, True),
+        ("minimax", {"response_format": {"type": "json_schema"}}, False),
         ("deepseek", {"messages": [{"role": "developer", "content": "a"}]}, False),
         ("groq", {"messages": [{"role": "developer", "content": "a"}]}, True),
         ("openai", {"messages": [{"role": "developer", "content": "a"}]}, True),
@@ -124,6 +127,17 @@ def test_where_a_schema_may_be_ignored_it_is_said_in_words_as_well() -> None:
     assert body["response_format"]["json_schema"]["schema"] == {"type": "object"}
     assert [turn["role"] for turn in body["messages"]] == ["system", "user"]
     assert '{"type":"object"}' in body["messages"][0]["content"]
+
+
+@pytest.mark.parametrize("vendor", ["lmstudio", "perplexity"])
+def test_json_of_any_shape_is_asked_for_by_a_schema_where_there_is_no_other_way(
+    vendor: str,
+) -> None:
+    asked = {"model": "m", "messages": [{"role": "user", "content": "json, please"}]}
+    body = encode({**asked, "response_format": {"type": "json_object"}})
+    sent = sent_to(vendor, OpenAIChat().read_request(body).request)
+    assert sent["response_format"]["type"] == "json_schema"
+    assert sent["response_format"]["json_schema"]["schema"] == {"type": "object"}
 
 
 def test_deepseek_gets_one_text_for_a_list_of_them() -> None:

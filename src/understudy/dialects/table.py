@@ -18,6 +18,7 @@ DIALECTS = {
 QUIRKS: dict[tuple[str, str], dict[str, bool | str]] = {
     ("openai", "max_tokens"): {"legacy_max_tokens": True},
     ("openai", "system_only"): {"system_only": True},
+    ("openai", "schema_only"): {"schema_only": True},
     ("openai", "schema_stated"): {"state_schema": True},
     ("openai", "flat_text"): {"flat_text": True},
     ("openai", "nine_letter_ids"): {"nine_letter_ids": True},

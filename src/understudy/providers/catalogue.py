@@ -37,6 +37,7 @@ _LEGACY = frozenset({"max_tokens", "system_only"})
 _FLAT = _LEGACY | {"flat_text"}
 _MISTRAL = _LEGACY | {"nine_letter_ids", "random_seed", "refuses_as_mistral"}
 _STATED = _LEGACY | {"schema_stated"}  # may ignore a schema: state it as well
+_SCHEMA_ONLY = _LEGACY | {"schema_only"}  # has no JSON mode but by a schema
 _CEREBRAS = frozenset({"system_only", "refuses_as_cerebras"})
 _GROQ = frozenset({"refuses_as_groq"})
 _ROUTER = frozenset({"max_tokens"})
@@ -61,16 +62,16 @@ VENDORS = (
     Vendor("fireworks",  "openai",    "https://api.fireworks.ai/inference/v1",     ("FIREWORKS_API_KEY",), quirks=_LEGACY),
     Vendor("xai",        "openai",    "https://api.x.ai/v1",                       ("XAI_API_KEY",)),
     Vendor("cerebras",   "openai",    "https://api.cerebras.ai/v1",                ("CEREBRAS_API_KEY",), quirks=_CEREBRAS),
-    Vendor("perplexity", "openai",    "https://api.perplexity.ai",                 ("PERPLEXITY_API_KEY",), quirks=_LEGACY),
+    Vendor("perplexity", "openai",    "https://api.perplexity.ai",                 ("PERPLEXITY_API_KEY",), quirks=_SCHEMA_ONLY),
     Vendor("nvidia",     "openai",    "https://integrate.api.nvidia.com/v1",       ("NVIDIA_API_KEY",), quirks=_LEGACY),
     Vendor("huggingface", "openai",   "https://router.huggingface.co/v1",          ("HF_TOKEN",), quirks=_LEGACY),
     _local("vllm",       "openai",    "http://localhost:8000/v1", host_variable="VLLM_BASE_URL", root="/v1", quirks=_LEGACY),
     _local("llamacpp",   "openai",    "http://localhost:8080/v1", host_variable="LLAMACPP_BASE_URL", root="/v1", quirks=_LEGACY),
-    _local("lmstudio",   "openai",    "http://localhost:1234/v1", host_variable="LMSTUDIO_BASE_URL", root="/v1", quirks=_LEGACY),
+    _local("lmstudio",   "openai",    "http://localhost:1234/v1", host_variable="LMSTUDIO_BASE_URL", root="/v1", quirks=_SCHEMA_ONLY),
     Vendor("moonshot",   "openai",    "https://api.moonshot.ai/v1",                ("MOONSHOT_API_KEY",), quirks=_LEGACY),
     Vendor("zhipu",      "openai",    "https://api.z.ai/api/paas/v4",              ("ZHIPU_API_KEY", "ZAI_API_KEY"), quirks=_LEGACY),
     Vendor("dashscope",  "openai",    "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", ("DASHSCOPE_API_KEY",), quirks=_LEGACY),
-    Vendor("minimax",    "openai",    "https://api.minimax.io/v1",                 ("MINIMAX_API_KEY",), quirks=_LEGACY),
+    Vendor("minimax",    "openai",    "https://api.minimax.io/v1",                 ("MINIMAX_API_KEY",), quirks=_STATED),
 )
 # fmt: on
 

@@ -99,6 +99,8 @@ VENDOR_TAKES: Mapping[str, Overrides] = {
     "xai": {"max_image_bytes": 20 * _MIB, "image_types": _PLAINEST},
     "openrouter": {"image_types": _COMMON},
     "deepseek": {"structured": False},  # "This response_format type is unavailable now"
+    "zhipu": {"structured": False},  # answers 200, in a shape of its own
+    "dashscope": {"structured": False},  # some of its models know JSON mode only
     "ollama": {"image_types": _PLAINEST},
     "ollama-cloud": {"max_images": 8, "image_types": _PLAINEST},
     "foreman": {"image_types": _PLAINEST},

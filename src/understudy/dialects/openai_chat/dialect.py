@@ -25,11 +25,13 @@ from understudy.dialects.openai_chat.writer import ChatWriter
 from understudy.dialects.openai_models import bent, lacks_word
 from understudy.dialects.tool_ids import nine_letter_id
 from understudy.messages.parts import Json
-from understudy.messages.request import Request
+from understudy.messages.request import Request, Schema
 from understudy.messages.response import Response
 from understudy.messages.schema import state_schema
 
+_ANY_OBJECT = Schema({"type": "object"})
 _DEVELOPER = b'"developer"'
+_ANY_JSON, _SCHEMA = b'"json_object"', b'"json_schema"'
 _LISTED = re.compile(rb'"content": ?\[')
 
 
@@ -43,6 +45,7 @@ class OpenAIChat:
     nine_letter_ids: bool = False  # Mistral
     random_seed: bool = False  # what Mistral calls the seed
     refuses_as: str = ""  # the row of REFUSALS for a vendor that refuses what it does not know
+    schema_only: bool = False  # JSON of any shape has to be asked for by a schema
     state_schema: bool = False  # it may ignore a schema: say it in words as well (contract M5)
 
     name = ISSUER
@@ -55,6 +58,8 @@ class OpenAIChat:
         return not (
             (self.refuses_as and REFUSALS[self.refuses_as].met_in(body))
             or (self.system_only and body.find(_DEVELOPER) >= 0)
+            or (self.schema_only and body.find(_ANY_JSON) >= 0)
+            or (self.state_schema and body.find(_SCHEMA) >= 0)
             or (self.flat_text and _LISTED.search(body))
             or (self.nine_letter_ids and body.find(b'"tool_call') >= 0)
         )
@@ -70,6 +75,8 @@ class OpenAIChat:
         foreign = request.issuer != ISSUER
         if request.output and (self.state_schema or (foreign and _is_wordless(request))):
             request = replace(state_schema(request), output=request.output)
+        if self.schema_only and request.output and request.output.schema is None:
+            request = replace(request, output=_ANY_OBJECT)
         if foreign:
             request = bent(request, model)
         body: Wire = {"model": model, **write_request(request)}
