@@ -86,6 +86,12 @@ def test_groq_is_spared_what_it_refuses_and_told_to_tell_usage() -> None:
     assert body["stream_options"] == {"include_usage": True}
 
 
+def test_grok_hears_of_no_penalties() -> None:
+    asked = {"model": "m", "messages": [], "presence_penalty": 0, "frequency_penalty": 0.5}
+    body = sent_to("xai", OpenAIChat().read_request(encode(asked)).request)
+    assert body == {"model": "m", "messages": []}
+
+
 def turn_with(name: str) -> dict[str, Any]:
     return {"messages": [{"role": "assistant", "content": "a", name: "x"}]}
 
@@ -105,6 +111,9 @@ def turn_with(name: str) -> dict[str, Any]:
         ("groq", turn_with("reasoning"), True),
         ("cerebras", turn_with("reasoning_content"), False),
         ("cerebras", {"logprobs": True}, True),
+        ("nvidia", {"prompt_cache_key": "k"}, False),
+        ("xai", {"presence_penalty": 0}, False),
+        ("xai", {"stop": ["a"]}, True),
         ("mistral", {"max_completion_tokens": 5}, False),
         ("mistral", {"seed": 5}, False),
         ("mistral", {"stream_options": {"include_usage": True}}, False),

@@ -23,9 +23,11 @@ QUIRKS: dict[tuple[str, str], dict[str, bool | str]] = {
     ("openai", "flat_text"): {"flat_text": True},
     ("openai", "nine_letter_ids"): {"nine_letter_ids": True},
     ("openai", "random_seed"): {"random_seed": True},
-    ("openai", "refuses_as_mistral"): {"refuses_as": "mistral"},
-    ("openai", "refuses_as_groq"): {"refuses_as": "groq"},
     ("openai", "refuses_as_cerebras"): {"refuses_as": "cerebras"},
+    ("openai", "refuses_as_groq"): {"refuses_as": "groq"},
+    ("openai", "refuses_as_mistral"): {"refuses_as": "mistral"},
+    ("openai", "refuses_as_nvidia"): {"refuses_as": "nvidia"},
+    ("openai", "refuses_as_xai"): {"refuses_as": "xai"},
     ("gemini", "array"): {"array": True},
 }
 

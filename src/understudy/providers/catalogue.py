@@ -39,7 +39,9 @@ _MISTRAL = _LEGACY | {"nine_letter_ids", "random_seed", "refuses_as_mistral"}
 _STATED = _LEGACY | {"schema_stated"}  # may ignore a schema: state it as well
 _SCHEMA_ONLY = _LEGACY | {"schema_only"}  # has no JSON mode but by a schema
 _CEREBRAS = frozenset({"system_only", "refuses_as_cerebras"})
+_NVIDIA = _LEGACY | {"refuses_as_nvidia"}
 _GROQ = frozenset({"refuses_as_groq"})
+_XAI = frozenset({"refuses_as_xai"})
 _ROUTER = frozenset({"max_tokens"})
 
 # fmt: off
@@ -60,10 +62,10 @@ VENDORS = (
     Vendor("deepseek",   "openai",    "https://api.deepseek.com",                  ("DEEPSEEK_API_KEY",), quirks=_FLAT),
     Vendor("together",   "openai",    "https://api.together.xyz/v1",               ("TOGETHER_API_KEY",), quirks=_LEGACY),
     Vendor("fireworks",  "openai",    "https://api.fireworks.ai/inference/v1",     ("FIREWORKS_API_KEY",), quirks=_LEGACY),
-    Vendor("xai",        "openai",    "https://api.x.ai/v1",                       ("XAI_API_KEY",)),
+    Vendor("xai",        "openai",    "https://api.x.ai/v1",                       ("XAI_API_KEY",), quirks=_XAI),
     Vendor("cerebras",   "openai",    "https://api.cerebras.ai/v1",                ("CEREBRAS_API_KEY",), quirks=_CEREBRAS),
     Vendor("perplexity", "openai",    "https://api.perplexity.ai",                 ("PERPLEXITY_API_KEY",), quirks=_SCHEMA_ONLY),
-    Vendor("nvidia",     "openai",    "https://integrate.api.nvidia.com/v1",       ("NVIDIA_API_KEY",), quirks=_LEGACY),
+    Vendor("nvidia",     "openai",    "https://integrate.api.nvidia.com/v1",       ("NVIDIA_API_KEY",), quirks=_NVIDIA),
     Vendor("huggingface", "openai",   "https://router.huggingface.co/v1",          ("HF_TOKEN",), quirks=_LEGACY),
     _local("vllm",       "openai",    "http://localhost:8000/v1", host_variable="VLLM_BASE_URL", root="/v1", quirks=_LEGACY),
     _local("llamacpp",   "openai",    "http://localhost:8080/v1", host_variable="LLAMACPP_BASE_URL", root="/v1", quirks=_LEGACY),

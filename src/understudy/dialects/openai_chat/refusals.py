@@ -70,4 +70,6 @@ REFUSALS = {
         ("name", "reasoning_content", "reasoning_details", *_TOLD),
     ),
     "cerebras": _row(_OPENAI_ONLY, ("reasoning_content", "reasoning_details", *_TOLD)),
+    "nvidia": _row(_OPENAI_ONLY, ()),
+    "xai": _row(("frequency_penalty", "presence_penalty"), ()),  # Grok 4 and later
 }
