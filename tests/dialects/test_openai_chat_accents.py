@@ -103,7 +103,7 @@ def turn_with(name: str) -> dict[str, Any]:
         ("lmstudio", {"response_format": {"type": "json_schema"}}, True),
         ("minimax", {"response_format": {"type": "json_schema"}}, False),
         ("deepseek", {"messages": [{"role": "developer", "content": "a"}]}, False),
-        ("groq", {"messages": [{"role": "developer", "content": "a"}]}, True),
+        ("xai", {"messages": [{"role": "developer", "content": "a"}]}, True),
         ("openai", {"messages": [{"role": "developer", "content": "a"}]}, True),
         ("groq", {"stream_options": {"include_usage": True}, "seed": 1, "user": "u"}, True),
         ("groq", {"prompt_cache_key": "k"}, False),

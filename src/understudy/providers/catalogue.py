@@ -40,7 +40,7 @@ _STATED = _LEGACY | {"schema_stated"}  # may ignore a schema: state it as well
 _SCHEMA_ONLY = _LEGACY | {"schema_only"}  # has no JSON mode but by a schema
 _CEREBRAS = frozenset({"system_only", "refuses_as_cerebras"})
 _NVIDIA = _LEGACY | {"refuses_as_nvidia"}
-_GROQ = frozenset({"refuses_as_groq"})
+_GROQ = frozenset({"system_only", "refuses_as_groq"})
 _XAI = frozenset({"refuses_as_xai"})
 _ROUTER = frozenset({"max_tokens"})
 
