@@ -13,6 +13,7 @@ from understudy.core.errors import UnderstudyError
 from understudy.messages.parts import Json
 from understudy.messages.request import Request
 from understudy.messages.response import Event, Response
+from understudy.messages.stops import Stops
 
 
 class WireError(UnderstudyError):
@@ -107,6 +108,12 @@ class Dialect(Protocol):
         in the URL: those are the two arguments; other dialects ignore them."""
 
     def write_request(self, request: Request, model: str, stream: bool) -> dict[str, Json]: ...
+
+    def unheard(self, request: Request, model: str) -> Stops:
+        """Stops that the written request leaves out, because this model would refuse them.
+
+        Whoever asks must cut the answer there; see `messages.stops`.
+        """
 
     def read_response(self, body: bytes) -> Response:
         """Raises WireError for an error payload, Garbled for something else entirely."""

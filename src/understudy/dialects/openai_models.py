@@ -15,6 +15,7 @@ from functools import lru_cache
 from understudy.dialects.schemas import is_object
 from understudy.messages.request import Message, Request
 from understudy.messages.schema import state_schema
+from understudy.messages.stops import Stops
 
 _NAME = re.compile(r"(?:^|/)(o|gpt-)(\d)(?:\.(\d+))?o?(?=$|[-:@])(?!.*oss)")
 _LEAST = 16  # tokens; its Responses API refuses a lower limit
@@ -27,18 +28,22 @@ class Habits:
 
     sampling: bool  # takes temperature and top_p
     efforts: tuple[str, ...]  # of reasoning, least first; empty if it takes none
+    stops: bool = True  # takes stop sequences
     parallel: bool = True  # may be told whether to call tools in parallel
 
 
 _TALKS = Habits(True, ())
+_MOST_STOPS = 4
 # The newest row whose version is not above the model's.
 _ROWS = (
     ((0, 0), _TALKS),
-    ((5, 0), Habits(False, ("minimal", "low", "medium", "high"))),
-    ((5, 1), Habits(False, ("none", "low", "medium", "high"))),
-    ((5, 2), Habits(False, ("none", "low", "medium", "high", "xhigh"))),
+    ((5, 0), Habits(False, ("minimal", "low", "medium", "high"), stops=False)),
+    ((5, 1), Habits(False, ("none", "low", "medium", "high"), stops=False)),
+    ((5, 2), Habits(False, ("none", "low", "medium", "high", "xhigh"), stops=False)),
 )
-_THINKS = Habits(False, ("low", "medium", "high"), parallel=False)  # o1, o3 and the like
+_THINKS = Habits(
+    False, ("low", "medium", "high"), stops=False, parallel=False
+)  # o1, o3 and the like
 
 
 @lru_cache(512)
@@ -71,6 +76,12 @@ def bent(request: Request, model: str) -> Request:
     if choice and choice.parallel is not None and not habits.parallel:
         request = replace(request, tool_choice=replace(choice, parallel=None))
     return request
+
+
+def unheard(request: Request, model: str) -> Stops:
+    """Of the stops, those that this model would refuse; others' models are told as many."""
+    habits = habits_of(model) or _TALKS
+    return request.stop[_MOST_STOPS:] if habits.stops else request.stop
 
 
 def afforded(request: Request, model: str) -> Request:

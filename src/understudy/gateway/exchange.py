@@ -21,6 +21,7 @@ from understudy.dialects.openai_chat import wants_usage
 from understudy.driver import Cast
 from understudy.gateway.ask import Ask, Errand, with_model
 from understudy.gateway.bared import Bared
+from understudy.gateway.cut import Cut
 from understudy.gateway.flows import Alike, Translated
 from understudy.gateway.freed import Freed, Freeing
 from understudy.gateway.glance import usage_of
@@ -32,6 +33,7 @@ from understudy.messages.fences import bare as bare_json
 from understudy.messages.fit import fit
 from understudy.messages.request import Request
 from understudy.messages.response import Response, Usage
+from understudy.messages.stops import Stops, cut
 from understudy.providers.base import Call, Provider
 from understudy.providers.http import HttpProvider
 from understudy.timers import Handle, call_later
@@ -205,13 +207,16 @@ class Exchange:
         self, hop: Whole | Streamed, provider: HttpProvider, model: str, made: tuple[bool, bytes]
     ) -> None:
         alike, body = made
+        unheard = () if alike else provider.dialect.unheard(self.neutral, model)
         if isinstance(hop, Whole):
-            hop.read = self._relayed if alike else self._translated
+            hop.read = self._relayed if alike else partial(self._translated, unheard)
         elif alike:
             hop.flow = Alike(provider, model)
         else:
             foreign = provider.dialect.name != self.ask.dialect.name
-            hop.flow = Translated(provider.dialect.reader(), self._writer(foreign))
+            writer = self._writer(foreign)
+            told = Cut(writer, unheard) if unheard else writer
+            hop.flow = Translated(provider.dialect.reader(), told)
         hop.start(provider, provider.dialect.path(model, hop.stream), body)
 
     def _relayed(self, provider: HttpProvider, body: bytes) -> bytes:
@@ -223,8 +228,8 @@ class Exchange:
         self.usage = self.ask.errand.usage(body)
         return body
 
-    def _translated(self, provider: HttpProvider, body: bytes) -> bytes:
-        return self._written(provider.dialect.read_response(body))
+    def _translated(self, unheard: Stops, provider: HttpProvider, body: bytes) -> bytes:
+        return self._written(cut(provider.dialect.read_response(body), unheard))
 
     def _written(self, response: Response) -> bytes:
         if reason := response.blank:

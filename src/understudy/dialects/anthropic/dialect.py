@@ -23,6 +23,7 @@ from understudy.dialects.json_access import decode, excerpt, obj, whole
 from understudy.messages.parts import Json
 from understudy.messages.request import Request
 from understudy.messages.response import Response
+from understudy.messages.stops import Stops, telling
 
 COUNT_TOKENS_PATH = "/v1/messages/count_tokens"
 _ANSWERS_OTHERS = re.compile(rb'"tool_use_id": ?"(?!toolu_|srvtoolu_)')
@@ -50,7 +51,11 @@ class Anthropic:
         return read_request(body, model)
 
     def write_request(self, request: Request, model: str, stream: bool) -> dict[str, Json]:
-        return write_request(request, model, stream)
+        return write_request(telling(request, self.unheard(request, model)), model, stream)
+
+    def unheard(self, request: Request, model: str) -> Stops:
+        foreign = request.issuer != ISSUER
+        return tuple(stop for stop in request.stop if foreign and not stop.strip())
 
     def read_response(self, body: bytes) -> Response:
         return read_response(body)

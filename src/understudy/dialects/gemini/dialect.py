@@ -31,7 +31,9 @@ from understudy.dialects.json_access import decode, excerpt, text
 from understudy.messages.parts import Json
 from understudy.messages.request import Request
 from understudy.messages.response import Response
+from understudy.messages.stops import Stops, telling
 
+_MOST_STOPS = 5
 _UNSIGNED = UNSIGNED.encode()
 
 
@@ -58,7 +60,10 @@ class Gemini:
         return read_request(body, model, stream)
 
     def write_request(self, request: Request, model: str, stream: bool) -> dict[str, Json]:
-        return write_request(request, model)
+        return write_request(telling(request, self.unheard(request, model)), model)
+
+    def unheard(self, request: Request, model: str) -> Stops:
+        return request.stop[_MOST_STOPS:] if request.issuer != ISSUER else ()
 
     def read_response(self, body: bytes) -> Response:
         value = decode(body)

@@ -12,6 +12,7 @@ from understudy.dialects.ollama.writer import OllamaWriter
 from understudy.messages.parts import Json
 from understudy.messages.request import Request
 from understudy.messages.response import Response
+from understudy.messages.stops import Stops
 
 
 class Ollama:
@@ -38,6 +39,9 @@ class Ollama:
 
     def write_request(self, request: Request, model: str, stream: bool) -> dict[str, Json]:
         return write_request(request, model, stream, self._state_schema)
+
+    def unheard(self, request: Request, model: str) -> Stops:
+        return ()
 
     def read_response(self, body: bytes) -> Response:
         return read_response(body)

@@ -15,6 +15,7 @@ from understudy.dialects.openai_responses.response import UNNAMED, read_response
 from understudy.dialects.openai_responses.writer import ResponsesWriter
 from understudy.messages.request import Request
 from understudy.messages.response import Response
+from understudy.messages.stops import Stops
 
 _OURS = OURS.encode()
 
@@ -44,6 +45,9 @@ class OpenAIResponses:
             request = afforded(bent(request, model), model)
         body: Wire = {"model": model, **write_request(request)}
         return {**body, "stream": True} if stream else body
+
+    def unheard(self, request: Request, model: str) -> Stops:
+        return request.stop  # this API knows none
 
     def read_response(self, body: bytes) -> Response:
         return read_response(body)
