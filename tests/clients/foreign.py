@@ -27,6 +27,7 @@ from understudy.testing import Chunks
 
 HERE = Path(__file__).parent
 PIECES = ("Grüezi, ", "世界", " 🎭!")
+PATIENCE = 100  # seconds
 WRONG = "sk-wrong-0123456789"
 OTHER = {"openai": "anthropic", "responses": "gemini", "anthropic": "openai"}
 
@@ -57,11 +58,11 @@ def _langchain() -> list[str]:
 
 
 def _litellm() -> list[str]:
-    """Too large to be fetched by a test."""
-    python = HERE.parents[1] / ".judges" / "litellm" / "bin" / "python"
-    if not python.exists():
+    """Too large to be fetched by a test, and of no use while it is being fetched."""
+    place = HERE.parents[1] / ".judges" / "litellm"
+    if not (place / ".ready").exists():
         pytest.skip("LiteLLM has no environment here; `make judges` makes one")
-    return [str(python), str(HERE / "lite" / "program.py")]
+    return [str(place / "bin" / "python"), str(HERE / "lite" / "program.py")]
 
 
 def _node(script: str) -> Callable[[], list[str]]:
@@ -130,6 +131,19 @@ PROGRAMS = (
 )
 
 
+def _told_by(command: list[str], asked: str) -> str:
+    """What a program prints; a hung one is asked for its last words."""
+    try:
+        done = subprocess.run(
+            command, input=asked, capture_output=True, text=True, timeout=PATIENCE, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        last = (error.stderr or b"").decode("utf-8", "replace")
+        pytest.fail(f"{command} said nothing within {PATIENCE} s: {last[-4000:]}")
+    assert done.returncode == 0, done.stderr[-4000:]
+    return done.stdout
+
+
 @dataclass
 class Heard:
     """What a client found, and what the gateways behind it saw."""
@@ -183,14 +197,5 @@ class Troupe:
             name: {"key": KEY, "wrong": WRONG, **{at: s.address for at, s in found.items()}}
             for name, found in scenes.items()
         }
-        done = subprocess.run(
-            command,
-            input=json.dumps(asked),
-            capture_output=True,
-            text=True,
-            timeout=100,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr[-4000:]
-        told = json.loads(done.stdout)
+        told = json.loads(_told_by(command, json.dumps(asked)))
         return {name: Heard(told[name], scenes[name]) for name in scenes}

@@ -5,6 +5,7 @@ Without the setting below its import fetches a price list from the network.
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import sys
@@ -126,5 +127,6 @@ def findings(name: str, places: dict[str, str]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    faulthandler.dump_traceback_later(80)  # its last words, if it hangs
     asked = json.load(sys.stdin)
     json.dump({name: findings(name, places) for name, places in asked.items()}, sys.stdout)
