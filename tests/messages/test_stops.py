@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy import Request, Response, ToolCall
-from understudy.dialects.openai_chat import OpenAIChat
+from understudy import Request, Response, Tool, ToolCall, ToolChoice, user
 from understudy.dialects.table import DIALECTS, dialect_named
 from understudy.messages.parts import Reasoning, Text
 from understudy.messages.response import Event, ReasoningDelta, TextDelta
-from understudy.messages.stops import Cutting, cut, telling
+from understudy.messages.stops import Cutting, cut
 
 WORDS = st.text("ab\n", max_size=12)
 STOPS = st.lists(st.text("ab\n", min_size=1, max_size=4), max_size=3).map(tuple)
@@ -89,20 +88,20 @@ def test_a_model_is_not_told_of_stops_that_it_would_refuse(
 ) -> None:
     request = Request(stop=stops, max_tokens=9)
     spoken = dialect_named(dialect)
-    assert spoken.unheard(request, model) == unheard
-    heard = spoken.write_request(telling(request, unheard), model, False)
-    assert spoken.write_request(request, model, False) == heard
+    assert spoken.bends(request, model).stops == unheard
+    heard = replace(request, stop=tuple(stop for stop in stops if stop not in unheard))
+    assert spoken.write_request(request, model, False) == spoken.write_request(heard, model, False)
 
 
 @pytest.mark.parametrize("dialect", sorted(DIALECTS.keys() - {"responses"}))
 def test_a_client_of_the_same_dialect_is_taken_at_its_word(dialect: str) -> None:
     spoken = dialect_named(dialect)
-    request = Request(stop=("\n", *"abcdef"), issuer=spoken.name)
-    assert spoken.unheard(request, "gpt-5.5") == ()
+    request = Request(stop=("\n", *"abcdef"), tools=(Tool("a.b"),), issuer=spoken.name)
+    bends = spoken.bends(request, "gpt-5.5")
+    assert not bends
+    assert bends.told(request) is request
 
 
-def test_a_request_without_such_stops_is_the_same_object() -> None:
-    request = Request(stop=("a",))
-    assert telling(request, ()) is request
-    assert telling(request, ("a",)) == replace(request, stop=())
-    assert "stop" not in OpenAIChat().write_request(request, "gpt-5", False)
+def test_a_request_that_needs_no_bending_is_the_same_object() -> None:
+    request = Request((user("x"),), tools=(Tool("f"),), tool_choice=ToolChoice("tool", "f"))
+    assert dialect_named("openai").bends(request, "gpt-5.5").told(request) is request

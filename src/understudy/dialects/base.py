@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from understudy.core.errors import UnderstudyError
+from understudy.messages.bends import Bends
 from understudy.messages.parts import Json
 from understudy.messages.request import Request
 from understudy.messages.response import Event, Response
-from understudy.messages.stops import Stops
 
 
 class WireError(UnderstudyError):
@@ -109,10 +109,10 @@ class Dialect(Protocol):
 
     def write_request(self, request: Request, model: str, stream: bool) -> dict[str, Json]: ...
 
-    def unheard(self, request: Request, model: str) -> Stops:
-        """Stops that the written request leaves out, because this model would refuse them.
+    def bends(self, request: Request, model: str) -> Bends:
+        """What the written request says otherwise, because this model would refuse it.
 
-        Whoever asks must cut the answer there; see `messages.stops`.
+        Whoever asks undoes them in the answer.
         """
 
     def read_response(self, body: bytes) -> Response:

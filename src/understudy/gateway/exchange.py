@@ -21,19 +21,19 @@ from understudy.dialects.openai_chat import wants_usage
 from understudy.driver import Cast
 from understudy.gateway.ask import Ask, Errand, with_model
 from understudy.gateway.bared import Bared
-from understudy.gateway.cut import Cut
 from understudy.gateway.flows import Alike, Translated
 from understudy.gateway.freed import Freed, Freeing
 from understudy.gateway.glance import usage_of
 from understudy.gateway.hops import Hop, Streamed, Whole
 from understudy.gateway.http import Reply
 from understudy.gateway.played import PlayedStream, PlayedWhole
+from understudy.gateway.unbent import Unbent
+from understudy.messages.bends import STRAIGHT, Bends
 from understudy.messages.capabilities import ANYTHING, Capabilities
 from understudy.messages.fences import bare as bare_json
 from understudy.messages.fit import fit
 from understudy.messages.request import Request
 from understudy.messages.response import Response, Usage
-from understudy.messages.stops import Stops, cut
 from understudy.providers.base import Call, Provider
 from understudy.providers.http import HttpProvider
 from understudy.timers import Handle, call_later
@@ -207,15 +207,15 @@ class Exchange:
         self, hop: Whole | Streamed, provider: HttpProvider, model: str, made: tuple[bool, bytes]
     ) -> None:
         alike, body = made
-        unheard = () if alike else provider.dialect.unheard(self.neutral, model)
+        bends = STRAIGHT if alike else provider.dialect.bends(self.neutral, model)
         if isinstance(hop, Whole):
-            hop.read = self._relayed if alike else partial(self._translated, unheard)
+            hop.read = self._relayed if alike else partial(self._translated, bends)
         elif alike:
             hop.flow = Alike(provider, model)
         else:
             foreign = provider.dialect.name != self.ask.dialect.name
             writer = self._writer(foreign)
-            told = Cut(writer, unheard) if unheard else writer
+            told = Unbent(writer, bends) if bends else writer
             hop.flow = Translated(provider.dialect.reader(), told)
         hop.start(provider, provider.dialect.path(model, hop.stream), body)
 
@@ -228,8 +228,8 @@ class Exchange:
         self.usage = self.ask.errand.usage(body)
         return body
 
-    def _translated(self, unheard: Stops, provider: HttpProvider, body: bytes) -> bytes:
-        return self._written(cut(provider.dialect.read_response(body), unheard))
+    def _translated(self, bends: Bends, provider: HttpProvider, body: bytes) -> bytes:
+        return self._written(bends.undone(provider.dialect.read_response(body)))
 
     def _written(self, response: Response) -> bytes:
         if reason := response.blank:

@@ -9,17 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from understudy.messages.parts import Part, Text, ToolCall
-from understudy.messages.request import Request
 from understudy.messages.response import Event, Response, TextDelta
 
 Stops = tuple[str, ...]
-
-
-def telling(request: Request, unheard: Stops) -> Request:
-    """The request without those stops; the same object if there are none."""
-    if not unheard:
-        return request
-    return replace(request, stop=tuple(stop for stop in request.stop if stop not in unheard))
 
 
 def cut(response: Response, stops: Stops) -> Response:

@@ -18,9 +18,9 @@ from understudy.core.faults import Fault, Verdict
 from understudy.dialects.base import Dialect, Garbled, Truncated, WireError
 from understudy.dialects.json_access import encode
 from understudy.dialects.table import dialect_named
+from understudy.messages.bends import Bends, Undoing
 from understudy.messages.capabilities import Capabilities
 from understudy.messages.response import BEAT, Beat, Event, Response, is_content
-from understudy.messages.stops import Cutting, Stops, cut
 from understudy.providers.base import Call, Patience
 from understudy.providers.credentials import Credential, Secrets, credentials
 from understudy.providers.facts import facts, limits
@@ -182,8 +182,8 @@ class HttpProvider:
             body = await answer.read()
             if answer.status >= 300:
                 raise self.refused(answer, body, stream=False)
-            unheard = self.dialect.unheard(call.request, call.model)
-            return cut(self.dialect.read_response(body), unheard)
+            bends = self.dialect.bends(call.request, call.model)
+            return bends.undone(self.dialect.read_response(body))
         except (WireError, Garbled) as error:
             raise self.not_an_answer(error, stream=False) from error
         finally:
@@ -195,8 +195,8 @@ class HttpProvider:
         try:
             if answer.status >= 300:
                 raise self.refused(answer, await answer.read(), stream=True)
-            unheard = self.dialect.unheard(call.request, call.model)
-            async for event in self._events(answer, unheard):
+            bends = self.dialect.bends(call.request, call.model)
+            async for event in self._events(answer, bends):
                 begun = begun or is_content(event)
                 yield event
         except (WireError, Garbled, Truncated) as error:
@@ -226,12 +226,12 @@ class HttpProvider:
         outgoing = self._outgoing(path, body, credential)
         return self._pool.at_once(outgoing, self.settings.limits, waiter)
 
-    async def _events(self, answer: Answer, unheard: Stops) -> AsyncGenerator[Event | Beat, None]:
-        reader, cutting = self.dialect.reader(), Cutting(unheard)
+    async def _events(self, answer: Answer, bends: Bends) -> AsyncGenerator[Event | Beat, None]:
+        reader, undoing = self.dialect.reader(), Undoing(bends)
         beats = 0
         async for chunk in answer:
             events = reader.feed(chunk)
-            for event in cutting.events(events):
+            for event in undoing.events(events):
                 yield event
             if reader.beats > beats and not events:
                 yield BEAT
@@ -241,7 +241,7 @@ class HttpProvider:
             if reader.done:
                 answer.finish()
                 return
-        for event in cutting.events(reader.end()):
+        for event in undoing.events(reader.end()):
             yield event
         if reader.failure is not None:
             raise reader.failure

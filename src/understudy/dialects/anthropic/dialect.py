@@ -20,10 +20,10 @@ from understudy.dialects.base import (
 )
 from understudy.dialects.error_body import read_error, wire_error
 from understudy.dialects.json_access import decode, excerpt, obj, whole
+from understudy.messages.bends import STRAIGHT, Bends, bends_for
 from understudy.messages.parts import Json
 from understudy.messages.request import Request
 from understudy.messages.response import Response
-from understudy.messages.stops import Stops, telling
 
 COUNT_TOKENS_PATH = "/v1/messages/count_tokens"
 _ANSWERS_OTHERS = re.compile(rb'"tool_use_id": ?"(?!toolu_|srvtoolu_)')
@@ -51,11 +51,12 @@ class Anthropic:
         return read_request(body, model)
 
     def write_request(self, request: Request, model: str, stream: bool) -> dict[str, Json]:
-        return write_request(telling(request, self.unheard(request, model)), model, stream)
+        return write_request(self.bends(request, model).told(request), model, stream)
 
-    def unheard(self, request: Request, model: str) -> Stops:
-        foreign = request.issuer != ISSUER
-        return tuple(stop for stop in request.stop if foreign and not stop.strip())
+    def bends(self, request: Request, model: str) -> Bends:
+        if request.issuer == ISSUER:
+            return STRAIGHT
+        return bends_for(request, tuple(stop for stop in request.stop if not stop.strip()))
 
     def read_response(self, body: bytes) -> Response:
         return read_response(body)

@@ -28,10 +28,10 @@ from understudy.dialects.gemini.response import (
 )
 from understudy.dialects.gemini.writer import GeminiWriter
 from understudy.dialects.json_access import decode, excerpt, text
+from understudy.messages.bends import STRAIGHT, Bends, bends_for
 from understudy.messages.parts import Json
 from understudy.messages.request import Request
 from understudy.messages.response import Response
-from understudy.messages.stops import Stops, telling
 
 _MOST_STOPS = 5
 _UNSIGNED = UNSIGNED.encode()
@@ -60,10 +60,12 @@ class Gemini:
         return read_request(body, model, stream)
 
     def write_request(self, request: Request, model: str, stream: bool) -> dict[str, Json]:
-        return write_request(telling(request, self.unheard(request, model)), model)
+        return write_request(self.bends(request, model).told(request), model)
 
-    def unheard(self, request: Request, model: str) -> Stops:
-        return request.stop[_MOST_STOPS:] if request.issuer != ISSUER else ()
+    def bends(self, request: Request, model: str) -> Bends:
+        if request.issuer == ISSUER:
+            return STRAIGHT
+        return bends_for(request, request.stop[_MOST_STOPS:])
 
     def read_response(self, body: bytes) -> Response:
         value = decode(body)

@@ -9,10 +9,10 @@ from understudy.dialects.ollama.reader import OllamaReader
 from understudy.dialects.ollama.request import read_request, write_request
 from understudy.dialects.ollama.response import read_response, write_response
 from understudy.dialects.ollama.writer import OllamaWriter
+from understudy.messages.bends import STRAIGHT, Bends
 from understudy.messages.parts import Json
 from understudy.messages.request import Request
 from understudy.messages.response import Response
-from understudy.messages.stops import Stops
 
 
 class Ollama:
@@ -40,8 +40,8 @@ class Ollama:
     def write_request(self, request: Request, model: str, stream: bool) -> dict[str, Json]:
         return write_request(request, model, stream, self._state_schema)
 
-    def unheard(self, request: Request, model: str) -> Stops:
-        return ()
+    def bends(self, request: Request, model: str) -> Bends:
+        return STRAIGHT
 
     def read_response(self, body: bytes) -> Response:
         return read_response(body)

@@ -24,11 +24,11 @@ from understudy.dialects.openai_chat.response import UNNAMED, read_response, wri
 from understudy.dialects.openai_chat.writer import ChatWriter
 from understudy.dialects.openai_models import bent, lacks_word, unheard
 from understudy.dialects.tool_ids import nine_letter_id
+from understudy.messages.bends import STRAIGHT, Bends, bends_for
 from understudy.messages.parts import Json
 from understudy.messages.request import Request, Schema
 from understudy.messages.response import Response
 from understudy.messages.schema import state_schema
-from understudy.messages.stops import Stops, telling
 
 _ANY_OBJECT = Schema({"type": "object"})
 _DEVELOPER = b'"developer"'
@@ -79,7 +79,7 @@ class OpenAIChat:
         if self.schema_only and request.output and request.output.schema is None:
             request = replace(request, output=_ANY_OBJECT)
         if foreign:
-            request = telling(bent(request, model), unheard(request, model))
+            request = bent(self.bends(request, model).told(request), model)
         body: Wire = {"model": model, **write_request(request)}
         if stream:
             body["stream"] = True
@@ -88,8 +88,9 @@ class OpenAIChat:
             body.pop("stream_options", None)  # refused without a stream
         return self._accented(body)
 
-    def unheard(self, request: Request, model: str) -> Stops:
-        return unheard(request, model) if request.issuer != ISSUER else ()
+    def bends(self, request: Request, model: str) -> Bends:
+        foreign = request.issuer != ISSUER
+        return bends_for(request, unheard(request, model)) if foreign else STRAIGHT
 
     def read_response(self, body: bytes) -> Response:
         return read_response(body)

@@ -13,9 +13,9 @@ from understudy.dialects.openai_responses.reader import ResponsesReader
 from understudy.dialects.openai_responses.request import read_request, write_request
 from understudy.dialects.openai_responses.response import UNNAMED, read_response, write_response
 from understudy.dialects.openai_responses.writer import ResponsesWriter
+from understudy.messages.bends import STRAIGHT, Bends, bends_for
 from understudy.messages.request import Request
 from understudy.messages.response import Response
-from understudy.messages.stops import Stops
 
 _OURS = OURS.encode()
 
@@ -42,12 +42,14 @@ class OpenAIResponses:
 
     def write_request(self, request: Request, model: str, stream: bool) -> Wire:
         if request.issuer != ISSUER:
+            request = self.bends(request, model).told(request)
             request = afforded(bent(request, model), model)
         body: Wire = {"model": model, **write_request(request)}
         return {**body, "stream": True} if stream else body
 
-    def unheard(self, request: Request, model: str) -> Stops:
-        return request.stop  # this API knows none
+    def bends(self, request: Request, model: str) -> Bends:
+        foreign = request.issuer != ISSUER
+        return bends_for(request, request.stop) if foreign else STRAIGHT  # it knows no stops
 
     def read_response(self, body: bytes) -> Response:
         return read_response(body)

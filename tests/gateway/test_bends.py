@@ -1,15 +1,17 @@
-"""A stop that the answering model cannot be told of ends the answer all the same."""
+"""Stops and names that a model cannot be told as the client said them come back as it did."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.gateway.desk import DONE, Plays, Upstream, answer, chunk
+from tests.gateway.desk import DONE, Asked, Plays, Upstream, answer, chunk
 from tests.rig import run
 from tests.served import house, listening, provider
-from understudy import Request, Response, user
+from understudy import Request, Response, Tool, ToolCall, user
 from understudy.messages.response import Event, TextDelta
 from understudy.providers.base import Call
 
@@ -21,9 +23,8 @@ ASKED = Request((user("x"),), stop=("Observation:",), max_tokens=9)
 async def near_a_model_that_takes_none(inbound: str) -> tuple[Response, list[Event], bool]:
     """The answer, the same as a stream, and whether anybody was told of the stop."""
 
-    def play(asked: object) -> Plays:
-        streaming = bool(up.asked[-1].json.get("stream"))
-        return Plays(200, PIECES if streaming else answer(WHOLE))
+    def play(asked: Asked) -> Plays:
+        return Plays(200, PIECES if asked.json.get("stream") else answer(WHOLE))
 
     async with Upstream(play) as up:
         own = provider("openai", up.url, "own")
@@ -59,3 +60,35 @@ def test_the_library_cuts_there_too() -> None:
     assert isinstance(last, Response)
     assert (whole.text, last.text) == ("one\n", "one\n")
     assert events[:-1] == [TextDelta("one\n")]
+
+
+LONG = "mcp__plugin_cloudflare_cloudflare-workers-observability__query_worker_observability"
+
+
+def calling(asked: Asked) -> Plays:
+    """The model calls the tool that it was offered."""
+    offered = asked.json["tools"][0]["function"]["name"]
+    call = {"id": "call_1", "type": "function", "function": {"name": offered, "arguments": "{}"}}
+    said = {"role": "assistant", "content": None, "tool_calls": [{"index": 0, **call}]}
+    told = "delta" if asked.json.get("stream") else "message"
+    choice = {"index": 0, "finish_reason": "tool_calls", told: said}
+    body = json.dumps({"id": "c", "choices": [choice]}).encode()
+    return Plays(200, (b"data: " + body + b"\n\n", DONE) if told == "delta" else body)
+
+
+def test_a_tool_with_a_long_name_may_be_called_by_a_model_that_knows_short_ones_only() -> None:
+    async def story() -> tuple[Response, list[Event], str]:
+        async with Upstream(calling) as up:
+            own = provider("openai", up.url, "own")
+            async with listening(house(own, chat="own/gpt-5.5")) as near:
+                client = provider("anthropic", near, "client")
+                call = Call("chat", Request((user("x"),), tools=(Tool(LONG),), max_tokens=9))
+                call = replace(call, request=replace(call.request, issuer="anthropic"))
+                whole = await client.generate(call)
+                events = [event async for event in client.stream(call)]
+            return whole, events, up.asked[0].json["tools"][0]["function"]["name"]
+
+    whole, events, offered = run(story())
+    assert len(offered) <= 64
+    assert [call.name for call in whole.tool_calls] == [LONG]
+    assert [event.name for event in events if isinstance(event, ToolCall)] == [LONG]
