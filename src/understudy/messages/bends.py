@@ -33,6 +33,8 @@ class Bends:
         return with_fitted_names(request) if self.strict else request
 
     def undone(self, response: Response) -> Response:
+        if not self:
+            return response
         if self.names and response.tool_calls:
             parts = tuple(original(part, self.names) for part in response.parts)
             response = replace(response, parts=parts)
@@ -40,11 +42,13 @@ class Bends:
 
 
 STRAIGHT = Bends()
+_STRICT = Bends(strict=True)
 
 
 def bends_for(request: Request, stops: Stops = ()) -> Bends:
     """For a vendor that is strict about the names of tools, and hears nothing of these stops."""
-    return Bends(stops, misfits(request), strict=True)
+    names = misfits(request) if request.tools else {}
+    return Bends(stops, names, strict=True) if stops or names else _STRICT
 
 
 class Undoing:

@@ -18,6 +18,7 @@ from understudy.messages.request import Message, Request, Tool, ToolChoice
 
 _FIT = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}", re.ASCII)
 _ODD = re.compile(r"[^a-zA-Z0-9_-]", re.ASCII)
+_NAMED = (ToolCall, ToolResult)
 _MARK = 8  # letters of a digest, which tell names apart that would become the same
 
 Names = Mapping[str, str]  # what a name was, by what it became
@@ -39,12 +40,14 @@ def misfits(request: Request) -> dict[str, str]:
 
 
 def with_fitted_names(request: Request) -> Request:
-    """The request with such names everywhere; the same object if all are well."""
-    turns = tuple(map(_turn, request.messages))
-    tools = tuple(_tool(tool) if isinstance(tool, Tool) else tool for tool in request.tools)
-    choice = request.tool_choice and _choice(request.tool_choice)
-    if (turns, tools, choice) == (request.messages, request.tools, request.tool_choice):
+    """The request with such names everywhere; the same object if all are well, as mostly."""
+    if all(_is_fit(tool) for tool in request.tools) and all(map(_is_told, request.messages)):
         return request
+    turns = tuple(replace(turn, parts=_parts(turn)) for turn in request.messages)
+    tools = tuple(
+        replace(t, name=fitted_name(t.name)) if isinstance(t, Tool) else t for t in request.tools
+    )
+    choice = request.tool_choice and _choice(request.tool_choice)
     return replace(request, messages=turns, tools=tools, tool_choice=choice)
 
 
@@ -55,29 +58,24 @@ def original(part: Part, names: Names) -> Part:
     return part
 
 
-def _turn(turn: Message) -> Message:
-    if all(_is_fit(part) for part in turn.parts):
-        return turn
-    return replace(turn, parts=tuple(map(_part, turn.parts)))
+def _is_told(turn: Message) -> bool:
+    return all(type(part) not in _NAMED or _is_fit(part) for part in turn.parts)
 
 
-def _is_fit(part: Part) -> bool:
-    return not isinstance(part, ToolCall | ToolResult) or fitted_name(part.name) == part.name
+def _is_fit(named: object) -> bool:
+    name = getattr(named, "name", "")
+    return fitted_name(name) == name
 
 
-def _part(part: Part) -> Part:
-    if isinstance(part, ToolCall | ToolResult):
-        return replace(part, name=fitted_name(part.name))
-    return part
-
-
-def _tool(tool: Tool) -> Tool:
-    name = fitted_name(tool.name)
-    return tool if name == tool.name else replace(tool, name=name)
+def _parts(turn: Message) -> tuple[Part, ...]:
+    return tuple(
+        replace(part, name=fitted_name(part.name))
+        if isinstance(part, ToolCall | ToolResult)
+        else part
+        for part in turn.parts
+    )
 
 
 def _choice(choice: ToolChoice) -> ToolChoice:
-    name, only = fitted_name(choice.name), tuple(map(fitted_name, choice.only))
-    if (name, only) == (choice.name, choice.only):
-        return choice
-    return replace(choice, name=name, only=only)
+    only = tuple(map(fitted_name, choice.only))
+    return replace(choice, name=fitted_name(choice.name), only=only)
