@@ -54,7 +54,7 @@ THINKING: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     (
         "claude-sonnet-4-5",
         {"reasoning": "high", "max_tokens": 3000},
-        {"max_tokens": 3000, "thinking": {"type": "enabled", "budget_tokens": 2999}},
+        {"max_tokens": 3000, "thinking": {"type": "enabled", "budget_tokens": 2400}},
     ),
     ("claude-sonnet-4-5", {"reasoning": "high", "max_tokens": 800}, {"max_tokens": 800}),
     (

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from understudy.dialects.longest import granted
 from understudy.dialects.schemas import is_object
 from understudy.messages.request import Message, Request
 from understudy.messages.schema import state_schema
@@ -62,6 +63,7 @@ def habits_of(model: str) -> Habits | None:
 
 def bent(request: Request, model: str) -> Request:
     """The request without what this model would refuse."""
+    request = granted(request, model)
     habits = habits_of(model)
     if habits is None:
         return request

@@ -20,6 +20,7 @@ from understudy.dialects.base import (
 )
 from understudy.dialects.error_body import read_error, wire_error
 from understudy.dialects.json_access import decode, excerpt, obj, whole
+from understudy.dialects.longest import granted
 from understudy.messages.bends import STRAIGHT, Bends, bends_for
 from understudy.messages.parts import Json
 from understudy.messages.request import Request
@@ -51,7 +52,9 @@ class Anthropic:
         return read_request(body, model)
 
     def write_request(self, request: Request, model: str, stream: bool) -> dict[str, Json]:
-        return write_request(self.bends(request, model).told(request), model, stream)
+        if request.issuer != ISSUER:
+            request = granted(self.bends(request, model).told(request), model)
+        return write_request(request, model, stream)
 
     def bends(self, request: Request, model: str) -> Bends:
         if request.issuer == ISSUER:

@@ -9,6 +9,7 @@ from understudy.dialects.anthropic.blocks import ISSUER
 from understudy.dialects.anthropic.models import BUDGETS, EFFORTS, Habits, habits_of
 from understudy.dialects.extras import given, kept
 from understudy.dialects.json_access import Node
+from understudy.dialects.longest import longest_of
 from understudy.dialects.schemas import closed
 from understudy.dialects.tool_ids import fitted_user
 from understudy.messages.parts import Json, Part, Reasoning
@@ -109,7 +110,7 @@ def write_options(request: Request, model: str) -> dict[str, Json]:
         thinking, effort = _own_thinking(request), request.reasoning
         sampling = Sampling(request.temperature, request.top_p, request.top_k)
         return _options(request, Thoughts(limit, thinking, effort), sampling)
-    return _foreign(request, habits_of(model))
+    return _foreign(request, habits_of(model), longest_of(model))
 
 
 class Thoughts(NamedTuple):
@@ -157,14 +158,14 @@ def _own_thinking(request: Request) -> dict[str, Json] | None:
     return {"type": "disabled"} if request.reasoning == "none" else None
 
 
-def _foreign(request: Request, habits: Habits) -> dict[str, Json]:
+def _foreign(request: Request, habits: Habits, longest: int | None) -> dict[str, Json]:
     """Options of a request that was made for another vendor, bent to what this model takes."""
     thoughts = Thoughts(request.max_tokens or DEFAULT_MAX_TOKENS)
     if _wants_thinking(request):
         if habits.thinking == "adaptive":
             thoughts = Thoughts(thoughts.limit, {"type": "adaptive"}, _effort(request))
         elif habits.thinking == "budget" and not _mid_loop(request):
-            thoughts = Thoughts(*_budgeted(request))
+            thoughts = Thoughts(*_budgeted(request, longest))
     return _options(request, thoughts, _sampled(request, habits, thoughts.thinking is not None))
 
 
@@ -195,12 +196,13 @@ def _asking(request: Request) -> tuple[Part, ...]:
     return next(turns, ())
 
 
-def _budgeted(request: Request) -> tuple[int, dict[str, Json] | None]:
+def _budgeted(request: Request, longest: int | None) -> tuple[int, dict[str, Json] | None]:
     """A limit and a budget below it; no thinking where the caller's limit leaves no room."""
     wanted = request.reasoning_tokens or BUDGETS.get(request.reasoning or "", BUDGETS["max"])
     wanted = max(wanted, _LEAST_BUDGET)
     limit = request.max_tokens or DEFAULT_MAX_TOKENS + wanted
-    budget = min(wanted, limit - 1)
+    limit = min(limit, longest or limit)
+    budget = min(wanted, limit * 4 // 5)  # what is thought must leave room for what is said
     if budget < _LEAST_BUDGET:
         return limit, None
     return limit, {"type": "enabled", "budget_tokens": budget}

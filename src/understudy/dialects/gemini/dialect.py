@@ -28,6 +28,7 @@ from understudy.dialects.gemini.response import (
 )
 from understudy.dialects.gemini.writer import GeminiWriter
 from understudy.dialects.json_access import decode, excerpt, text
+from understudy.dialects.longest import granted
 from understudy.messages.bends import STRAIGHT, Bends, bends_for
 from understudy.messages.parts import Json
 from understudy.messages.request import Request
@@ -60,7 +61,9 @@ class Gemini:
         return read_request(body, model, stream)
 
     def write_request(self, request: Request, model: str, stream: bool) -> dict[str, Json]:
-        return write_request(self.bends(request, model).told(request), model)
+        if request.issuer != ISSUER:
+            request = granted(self.bends(request, model).told(request), model)
+        return write_request(request, model)
 
     def bends(self, request: Request, model: str) -> Bends:
         if request.issuer == ISSUER:
