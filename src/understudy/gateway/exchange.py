@@ -20,16 +20,16 @@ from understudy.dialects.json_access import encode
 from understudy.dialects.openai_chat import wants_usage
 from understudy.driver import Cast
 from understudy.gateway.ask import Ask, Errand, with_model
-from understudy.gateway.bared import Bared
 from understudy.gateway.flows import Alike, Translated
-from understudy.gateway.freed import Freed, Freeing
+from understudy.gateway.freeing import Freeing
 from understudy.gateway.glance import usage_of
 from understudy.gateway.hops import Hop, Streamed, Whole
 from understudy.gateway.http import Reply
 from understudy.gateway.played import PlayedStream, PlayedWhole
-from understudy.gateway.unbent import Unbent
-from understudy.messages.bends import STRAIGHT, Bends
+from understudy.gateway.revised import Revised, Revision
+from understudy.messages.bends import STRAIGHT, Bends, Undoing
 from understudy.messages.capabilities import ANYTHING, Capabilities
+from understudy.messages.fences import Unfencing
 from understudy.messages.fences import bare as bare_json
 from understudy.messages.fit import fit
 from understudy.messages.request import Request
@@ -214,9 +214,7 @@ class Exchange:
             hop.flow = Alike(provider, model)
         else:
             foreign = provider.dialect.name != self.ask.dialect.name
-            writer = self._writer(foreign)
-            told = Unbent(writer, bends) if bends else writer
-            hop.flow = Translated(provider.dialect.reader(), told)
+            hop.flow = Translated(provider.dialect.reader(), self._writer(foreign, bends))
         hop.start(provider, provider.dialect.path(model, hop.stream), body)
 
     def _relayed(self, provider: HttpProvider, body: bytes) -> bytes:
@@ -285,11 +283,15 @@ class Exchange:
         fitted = fit(self.neutral, caps, stream=self.ask.stream)
         return Call(step.target.model, fitted, step.credential)
 
-    def _writer(self, foreign: bool) -> StreamWriter:
+    def _writer(self, foreign: bool, bends: Bends = STRAIGHT) -> StreamWriter:
+        """Writes for this client, who gets its answer as if the model had been asked by it."""
         writer = self.ask.dialect.writer(self.ask.model, self._asked(foreign))
+        revisions: list[Revision] = [Undoing(bends).events] if bends else []
+        if self.neutral.output is not None:
+            revisions.append(Unfencing().events)
         if foreign and (freeing := Freeing(self.neutral)):
-            writer = Freed(writer, freeing)
-        return writer if self.neutral.output is None else Bared(writer)
+            revisions.append(freeing.events)
+        return Revised(writer, revisions) if revisions else writer
 
     def _asked(self, foreign: bool) -> Asked:
         """Clients tell answers apart by their ids, so no two of ours may be the same."""

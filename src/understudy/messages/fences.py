@@ -6,7 +6,7 @@ import string
 from dataclasses import replace
 
 from understudy.messages.parts import Part, Text
-from understudy.messages.response import Response
+from understudy.messages.response import Event, Response, TextDelta
 
 _FENCE = "```"
 _ENDING = "`" + string.whitespace
@@ -41,6 +41,17 @@ class Unfencing:
         self._held = ""
         self._fenced: bool | None = None  # None: it may still be
 
+    def events(self, events: list[Event]) -> list[Event]:
+        return [told for event in events for told in self._event(event)]
+
+    def _event(self, event: Event) -> list[Event]:
+        match event:
+            case TextDelta():
+                return _said(self.feed(event.text))
+            case Response():
+                return [*_said(self.end()), bare(event)]
+        return [event]
+
     def feed(self, text: str) -> str:
         """What is surely inside, so far."""
         if self._fenced is False:
@@ -65,3 +76,7 @@ class Unfencing:
             self._fenced = None if _FENCE.startswith(said) else False
         elif inside := said.lstrip("`").lstrip(_TAG).lstrip():
             self._fenced, self._held = True, inside
+
+
+def _said(text: str) -> list[Event]:
+    return [TextDelta(text)] if text else []

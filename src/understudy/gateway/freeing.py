@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from understudy.dialects.base import StreamWriter
 from understudy.dialects.calls import free_tools, freed
 from understudy.messages.parts import Part, ToolCall
 from understudy.messages.request import Request
@@ -27,29 +26,20 @@ class Freeing:
     def response(self, response: Response) -> Response:
         if self._names.isdisjoint(call.name for call in response.tool_calls):
             return response
-        return replace(response, parts=tuple(map(self.part, response.parts)))
+        return replace(response, parts=tuple(map(self._part, response.parts)))
 
-    def part(self, part: Part) -> Part:
+    def events(self, events: list[Event]) -> list[Event]:
+        return [self._event(event) for event in events]
+
+    def _event(self, event: Event) -> Event:
+        match event:
+            case Response():
+                return self.response(event)
+            case ToolCall() if event.name in self._names:
+                return freed(event, self._issuer)
+        return event
+
+    def _part(self, part: Part) -> Part:
         if isinstance(part, ToolCall) and part.name in self._names:
             return freed(part, self._issuer)
         return part
-
-
-class Freed:
-    """Writes as another writer does, with such calls told so. See `StreamWriter`."""
-
-    def __init__(self, writer: StreamWriter, freeing: Freeing) -> None:
-        self._writer = writer
-        self._freeing = freeing
-
-    def write_event(self, event: Event) -> bytes:
-        match event:
-            case ToolCall():
-                part = self._freeing.part(event)
-                event = part if isinstance(part, ToolCall) else event
-            case Response():
-                event = self._freeing.response(event)
-        return self._writer.write_event(event)
-
-    def write_error(self, status: int, message: str, kind: str) -> bytes:
-        return self._writer.write_error(status, message, kind)
