@@ -15,9 +15,10 @@ from understudy import (
     Cooldown,
     Fault,
     ProviderError,
+    Registry,
 )
 from understudy.core.budget import RetryBudget
-from understudy.testing import HANG, Http, ManualClock, Pause
+from understudy.testing import HANG, Fake, Http, ManualClock, Pause
 
 
 def test_out_of_credits_keeps_the_credential_out_whichever_target_uses_it() -> None:
@@ -51,6 +52,27 @@ def test_the_gateways_policy_benches_for_the_current_cooldown_if_no_delay_is_nam
     play.clock.advance(5)
     play.ask("p/a, q/x")
     assert [a.benched for a in play.story] == [10.0, 0.0]
+
+
+class Slow(ManualClock):
+    """Time goes on between any two looks at it, as on a busy machine."""
+
+    def __call__(self) -> float:
+        self.advance(0.25)
+        return super().__call__()
+
+
+@pytest.mark.parametrize(
+    ("answers", "seconds"), [([503, 503], 5.0), ([Http(429, headers={"retry-after": "7"})], 7.0)]
+)
+def test_a_bench_is_told_at_its_whole_length_though_the_telling_takes_a_while(
+    answers: list[Http | int], seconds: float
+) -> None:
+    registry = Registry(env={}, clock=Slow())
+    registry.register_provider(Fake("p").script("a", *answers))
+    with pytest.raises(ChainExhausted) as failed:
+        registry.parse("p/a").generate_sync("x")
+    assert failed.value.attempts[-1].benched == seconds
 
 
 @pytest.mark.parametrize(

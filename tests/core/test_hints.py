@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from understudy.core.evidence import read_body
@@ -249,6 +249,7 @@ def test_no_text_makes_a_delay_that_is_none(
 
 
 @given(SCRAPS)
+@example("0\x1f")
 def test_small_readers_never_stumble(text: str) -> None:
     for read in (duration_of, number_of, epoch_of):
         found = read(text)

@@ -26,16 +26,17 @@ def blame(stage: Stage, call: Call, verdict: Verdict, rule: Rule) -> float:
     health = stage.health
     if health is None or rule.mark is Mark.NONE:
         return 0.0
-    key = BLAMED[rule.scope](call)
+    key, now = BLAMED[rule.scope](call), stage.clock()
     hint, policy = verdict.retry_after, stage.policy
     length = LENGTHS[rule.mark](None if hint is None else min(hint, policy.max_delay), policy)
     if length is None:
         if not health.report_failure(key, call.started, fault=verdict.fault):
             return 0.0
     else:
-        health.hold(_entry(key, call, verdict, (stage.clock(), length)), call.started)
+        health.hold(_entry(key, call, verdict, (now, length)), call.started)
     standing = health.standing(key)
-    return 0.0 if standing is None else standing.left(stage.clock())
+    # Of a bench that began now, its whole length, however long the telling takes.
+    return 0.0 if standing is None else standing.left(max(now, standing.since))
 
 
 def _entry(key: str, call: Call, verdict: Verdict, when: tuple[float, float]) -> Bench:

@@ -131,7 +131,8 @@ def duration_of(text: str) -> float | None:
 
 def number_of(text: str) -> float | None:
     """A plain number, sentinels included; None when it is something else."""
-    return float(text) if _NUMBER.fullmatch(text.strip()) else None
+    text = text.strip()  # of more than `float` takes for blank
+    return float(text) if _NUMBER.fullmatch(text) else None
 
 
 def epoch_of(text: str) -> float | None:
