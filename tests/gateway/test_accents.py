@@ -18,7 +18,8 @@ TAKES = {
     "mistral": COMMON | {"max_tokens", "random_seed"},
     "nvidia": COMMON | {"max_tokens", "seed", "stream_options", "user", "logprobs"},
 }
-TURNS = {"role", "content", "tool_calls", "tool_call_id", "reasoning"}
+TURN = {"role", "content", "tool_calls", "tool_call_id", "reasoning"}
+TURNS = {"nvidia": TURN | {"annotations", "reasoning_content", "refusal"}}
 ROLES = {"system", "user", "assistant", "tool"}
 
 
@@ -26,8 +27,8 @@ def strict(vendor: str) -> Play:
     def play(asked: Asked) -> Plays:
         body = asked.json
         extra = body.keys() - TAKES[vendor]
-        if vendor != "nvidia":
-            extra |= {name for turn in body["messages"] for name in turn.keys() - TURNS}
+        known = TURNS.get(vendor, TURN)
+        extra |= {name for turn in body["messages"] for name in turn.keys() - known}
         extra |= {turn["role"] for turn in body["messages"]} - ROLES
         if extra:
             return says(400, f"unknown: {sorted(extra)}")

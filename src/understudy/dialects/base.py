@@ -91,6 +91,7 @@ class Dialect(Protocol):
     """The read/write pairs of one wire format. Stateless; one instance serves everybody."""
 
     name: str  # also the `issuer` of what it reads
+    quirks: frozenset[str]  # of vendors: flags of the constructor
     id_prefix: str  # what the ids of its answers begin with
 
     def path(self, model: str, stream: bool) -> str:

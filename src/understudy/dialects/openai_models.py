@@ -42,9 +42,8 @@ _ROWS = (
     ((5, 1), Habits(False, ("none", "low", "medium", "high"), stops=False)),
     ((5, 2), Habits(False, ("none", "low", "medium", "high", "xhigh"), stops=False)),
 )
-_THINKS = Habits(
-    False, ("low", "medium", "high"), stops=False, parallel=False
-)  # o1, o3 and the like
+# o1, o3 and the like.
+_THINKS = Habits(False, ("low", "medium", "high"), stops=False, parallel=False)
 
 
 @lru_cache(512)

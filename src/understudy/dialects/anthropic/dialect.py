@@ -35,6 +35,7 @@ class Anthropic:
     """The Messages dialect. See `Dialect`."""
 
     name = ISSUER
+    quirks = frozenset[str]()
     id_prefix = "msg_"
 
     def path(self, model: str, stream: bool) -> str:

@@ -45,6 +45,7 @@ class Gemini:
     """
 
     name = ISSUER
+    quirks = frozenset({"array"})
     id_prefix = ""
 
     def __init__(self, *, array: bool = False) -> None:

@@ -23,6 +23,7 @@ class Ollama:
     """
 
     name = ISSUER
+    quirks = frozenset[str]()
     id_prefix = ""
 
     def __init__(self, *, state_schema: bool = True) -> None:

@@ -6,15 +6,14 @@ we must understand are all read.
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from understudy.dialects import error_body
 from understudy.dialects.base import UNASKED, Asked, Inbound
-from understudy.dialects.json_access import Node, Wire, items, obj, text
+from understudy.dialects.json_access import Node, Wire, items, obj
+from understudy.dialects.openai_chat.accents import ACCENTS
 from understudy.dialects.openai_chat.parts import ISSUER
 from understudy.dialects.openai_chat.reader import ChatReader
-from understudy.dialects.openai_chat.refusals import REFUSALS
 from understudy.dialects.openai_chat.request import (
     read_request,
     wants_functions,
@@ -23,47 +22,33 @@ from understudy.dialects.openai_chat.request import (
 from understudy.dialects.openai_chat.response import UNNAMED, read_response, write_response
 from understudy.dialects.openai_chat.writer import ChatWriter
 from understudy.dialects.openai_models import bent, lacks_word, unheard
-from understudy.dialects.tool_ids import nine_letter_id
 from understudy.messages.bends import STRAIGHT, Bends, bends_for
-from understudy.messages.parts import Json
 from understudy.messages.request import Request, Schema
 from understudy.messages.response import Response
 from understudy.messages.schema import state_schema
 
 _ANY_OBJECT = Schema({"type": "object"})
-_DEVELOPER = b'"developer"'
-_ANY_JSON, _SCHEMA = b'"json_object"', b'"json_schema"'
-_LISTED = re.compile(rb'"content": ?\[')
 
 
-@dataclass(frozen=True, slots=True)
 class OpenAIChat:
-    """The dialect `openai`. The flags change only how requests are written."""
-
-    legacy_max_tokens: bool = False  # the vendor knows `max_tokens` only
-    system_only: bool = False  # it refuses, or drops, what a `developer` says (most but OpenAI)
-    flat_text: bool = False  # the vendor refuses text as a list of parts (DeepSeek, older vLLM)
-    nine_letter_ids: bool = False  # Mistral
-    random_seed: bool = False  # what Mistral calls the seed
-    refuses_as: str = ""  # the row of REFUSALS for a vendor that refuses what it does not know
-    schema_only: bool = False  # JSON of any shape has to be asked for by a schema
-    state_schema: bool = False  # it may ignore a schema: say it in words as well (contract M5)
+    """The dialect `openai`. Its quirks are those of `ACCENTS`; they change what is written."""
 
     name = ISSUER
     id_prefix = "chatcmpl-"
+    quirks = frozenset(ACCENTS)
+
+    def __init__(self, **quirks: bool) -> None:
+        accents = [ACCENTS[quirk] for quirk in sorted(quirks)]
+        self._accents = accents
+        self._marks = tuple(mark for accent in accents for mark in accent.marks)
+        self._schema_only = "schema_only" in quirks
+        self._schema_stated = "schema_stated" in quirks
 
     def path(self, model: str, stream: bool) -> str:
         return "/chat/completions"
 
     def is_own(self, body: bytes, model: str) -> bool:
-        return not (
-            (self.refuses_as and REFUSALS[self.refuses_as].met_in(body))
-            or (self.system_only and body.find(_DEVELOPER) >= 0)
-            or (self.schema_only and body.find(_ANY_JSON) >= 0)
-            or (self.state_schema and body.find(_SCHEMA) >= 0)
-            or (self.flat_text and _LISTED.search(body))
-            or (self.nine_letter_ids and body.find(b'"tool_call') >= 0)
-        )
+        return not any(body.find(mark) >= 0 for mark in self._marks)
 
     def read_request(self, body: bytes, model: str = "", stream: bool = False) -> Inbound:
         """`model` stands in for a missing one, as in Azure's paths."""
@@ -74,9 +59,9 @@ class OpenAIChat:
 
     def write_request(self, request: Request, model: str, stream: bool) -> Wire:
         foreign = request.issuer != ISSUER
-        if request.output and (self.state_schema or (foreign and _is_wordless(request))):
+        if request.output and (self._schema_stated or (foreign and _is_wordless(request))):
             request = replace(state_schema(request), output=request.output)
-        if self.schema_only and request.output and request.output.schema is None:
+        if self._schema_only and request.output and request.output.schema is None:
             request = replace(request, output=_ANY_OBJECT)
         if foreign:
             request = bent(self.bends(request, model).told(request), model)
@@ -114,28 +99,12 @@ class OpenAIChat:
         return error_body.write_error(status, message, kind)
 
     def _accented(self, body: Wire) -> Wire:
-        renamed = {
-            "max_completion_tokens": "max_tokens" if self.legacy_max_tokens else "",
-            "seed": "random_seed" if self.random_seed else "",
-        }
-        for ours, theirs in renamed.items():
-            if theirs and ours in body:
-                body[theirs] = body.pop(ours)
-        if self.refuses_as:
-            body = REFUSALS[self.refuses_as].left_out(body)
-        if self.system_only or self.flat_text or self.nine_letter_ids:
-            body["messages"] = [self._accented_turn(obj(m)) for m in items(body["messages"])]
-        return body
-
-    def _accented_turn(self, turn: Wire) -> Wire:
-        turn = dict(turn)
-        if self.system_only and turn.get("role") == "developer":
-            turn["role"] = "system"
-        if self.flat_text and (flat := _flat(turn.get("content"))) is not None:
-            turn["content"] = flat
-        if self.nine_letter_ids:
-            _shorten(turn)
-        return turn
+        if not self._accents:
+            return body
+        turns = [obj(turn) for turn in items(body["messages"])]
+        for accent in self._accents:
+            body, turns = accent.body(body), [accent.turn(turn) for turn in turns]
+        return {**body, "messages": [*turns]}
 
 
 def _is_wordless(request: Request) -> bool:
@@ -147,18 +116,3 @@ def wants_usage(request: Request) -> bool:
     """Did this client ask for usage in its stream?"""
     options = obj(request.extra.get("stream_options")) if request.issuer == ISSUER else {}
     return options.get("include_usage") is True
-
-
-def _flat(content: Json) -> str | None:
-    parts = [obj(part) for part in items(content)]
-    if not parts or any(part.get("type") != "text" for part in parts):
-        return None
-    return "\n\n".join(text(part.get("text")) for part in parts)
-
-
-def _shorten(turn: Wire) -> None:
-    if "tool_call_id" in turn:
-        turn["tool_call_id"] = nine_letter_id(text(turn["tool_call_id"]))
-    if "tool_calls" in turn:
-        calls = [obj(call) for call in items(turn["tool_calls"])]
-        turn["tool_calls"] = [{**c, "id": nine_letter_id(text(c.get("id")))} for c in calls]

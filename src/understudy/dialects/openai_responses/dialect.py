@@ -25,6 +25,7 @@ class OpenAIResponses:
     """The dialect `responses`."""
 
     name = ISSUER
+    quirks = frozenset[str]()
     id_prefix = "resp_"
 
     def path(self, model: str, stream: bool) -> str:
