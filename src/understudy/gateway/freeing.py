@@ -5,12 +5,10 @@ Only OpenAI's wires have such tools. Everybody else is given one that takes the 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from understudy.dialects.calls import free_tools, freed
-from understudy.messages.parts import Part, ToolCall
+from understudy.messages.parts import ToolCall
 from understudy.messages.request import Request
-from understudy.messages.response import Event, Response
+from understudy.messages.response import Event, Response, with_call, with_calls
 
 
 class Freeing:
@@ -24,22 +22,10 @@ class Freeing:
         return bool(self._names)
 
     def response(self, response: Response) -> Response:
-        if self._names.isdisjoint(call.name for call in response.tool_calls):
-            return response
-        return replace(response, parts=tuple(map(self._part, response.parts)))
+        return with_calls(response, self._call) if self._names else response
 
     def events(self, events: list[Event]) -> list[Event]:
-        return [self._event(event) for event in events]
+        return [with_call(event, self._call) for event in events]
 
-    def _event(self, event: Event) -> Event:
-        match event:
-            case Response():
-                return self.response(event)
-            case ToolCall() if event.name in self._names:
-                return freed(event, self._issuer)
-        return event
-
-    def _part(self, part: Part) -> Part:
-        if isinstance(part, ToolCall) and part.name in self._names:
-            return freed(part, self._issuer)
-        return part
+    def _call(self, call: ToolCall) -> ToolCall:
+        return freed(call, self._issuer) if call.name in self._names else call

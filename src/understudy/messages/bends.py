@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 
 from understudy.messages.parts import ToolCall
 from understudy.messages.request import Request
-from understudy.messages.response import Event, Response
+from understudy.messages.response import Event, Response, with_call, with_calls
 from understudy.messages.stops import Cutting, Stops, cut
-from understudy.messages.tool_names import misfits, original, with_fitted_names
+from understudy.messages.tool_names import misfits, with_fitted_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,13 @@ class Bends:
         return with_fitted_names(request) if self.strict else request
 
     def undone(self, response: Response) -> Response:
-        if not self:
-            return response
-        if self.names and response.tool_calls:
-            parts = tuple(original(part, self.names) for part in response.parts)
-            response = replace(response, parts=parts)
-        return cut(response, self.stops)
+        named = with_calls(response, self.named) if self.names else response
+        return cut(named, self.stops) if self.stops else named
+
+    def named(self, call: ToolCall) -> ToolCall:
+        """A call under the name that its client knows."""
+        name = self.names.get(call.name)
+        return call if name is None else replace(call, name=name)
 
 
 STRAIGHT = Bends()
@@ -59,10 +60,6 @@ class Undoing:
         self._cutting = Cutting(bends.stops)
 
     def events(self, events: list[Event]) -> list[Event]:
-        return self._cutting.events([self._event(event) for event in events])
-
-    def _event(self, event: Event) -> Event:
-        if isinstance(event, Response):
-            return self._bends.undone(event)
-        told = original(event, self._bends.names) if isinstance(event, ToolCall) else event
-        return told if isinstance(told, ToolCall) else event
+        if self._bends.names:
+            events = [with_call(event, self._bends.named) for event in events]
+        return self._cutting.events(events)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from understudy.core.faults import Fault
@@ -160,3 +161,21 @@ def is_content(event: Event | Beat) -> bool:
     if isinstance(event, ReasoningDelta):
         return event.text != ""
     return not isinstance(event, Response)
+
+
+def with_calls(response: Response, change: Callable[[ToolCall], ToolCall]) -> Response:
+    """The answer with each of its calls changed; the same object if it calls nothing."""
+    if not response.tool_calls:
+        return response
+    parts = (change(part) if isinstance(part, ToolCall) else part for part in response.parts)
+    return replace(response, parts=tuple(parts))
+
+
+def with_call(event: Event, change: Callable[[ToolCall], ToolCall]) -> Event:
+    """The same for an event of a stream."""
+    match event:
+        case Response():
+            return with_calls(event, change)
+        case ToolCall():
+            return change(event)
+    return event

@@ -8,7 +8,6 @@ always alike.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from hashlib import sha256
@@ -20,8 +19,6 @@ _FIT = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}", re.ASCII)
 _ODD = re.compile(r"[^a-zA-Z0-9_-]", re.ASCII)
 _NAMED = (ToolCall, ToolResult)
 _MARK = 8  # letters of a digest, which tell names apart that would become the same
-
-Names = Mapping[str, str]  # what a name was, by what it became
 
 
 @lru_cache(4096)
@@ -49,13 +46,6 @@ def with_fitted_names(request: Request) -> Request:
     )
     choice = request.tool_choice and _choice(request.tool_choice)
     return replace(request, messages=turns, tools=tools, tool_choice=choice)
-
-
-def original(part: Part, names: Names) -> Part:
-    """A call under the name that its client knows."""
-    if isinstance(part, ToolCall) and part.name in names:
-        return replace(part, name=names[part.name])
-    return part
 
 
 def _is_told(turn: Message) -> bool:
