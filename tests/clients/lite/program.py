@@ -6,6 +6,7 @@ Without the setting below its import fetches a price list from the network.
 from __future__ import annotations
 
 import faulthandler
+import gc
 import json
 import os
 import sys
@@ -16,6 +17,9 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # noqa: TID251 - read when 
 
 import litellm
 
+# LiteLLM leaves streams of Anthropic's unclosed. A collector that happens to run while httpcore
+# holds its lock closes one there, which waits for that same lock, for ever.
+gc.disable()
 litellm.suppress_debug_info = True  # else it prints advice among the findings
 TOOL = {
     "type": "function",
